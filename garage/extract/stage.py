@@ -1,0 +1,223 @@
+"""Files -> documents with their passages: one transaction a document."""
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from garage.chunk import ChunkSettings
+from garage.chunk.stage import passages
+from garage.config import Extraction
+from garage.extract.model import ExtractError
+from garage.extract.registry import EXTRACTORS, extract, fingerprint, read
+from garage.isolation import Failure, Isolated
+from garage.store import documents as store
+from garage.store.database import Database
+from garage.store.digest import partition_digest
+from garage.store.documents import ChunkSet, DocumentRow, PendingFile
+from garage.store.sources import Source
+from garage.worklist import Executor
+
+STAGE = "documents"
+_DELETED_AT_ONCE = 500  # documents of one transaction: a long delete must not hold its locks for minutes
+# A file of these outcomes has no text worth showing now; any other failure leaves the good version stored before.
+_WITHOUT_DOCUMENT = frozenset({"no_text", "rejected"})
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """All that a worker process needs to read one file."""
+
+    path: bytes
+    file: PendingFile
+    corpus_class: str
+    trust_tier: str
+    max_bytes: int
+    sizes: ChunkSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How reading one file ended. `unchanged`: its bytes are those of the recorded attempt, by the same extractor."""
+
+    outcome: str
+    reason: str = ""
+    sha256: bytes | None = None
+    unchanged: bool = False
+    document: DocumentRow | None = None
+    chunks: ChunkSet | None = None
+
+
+def read_file(task: Task) -> Outcome:
+    """Reads, extracts and cuts one file; whatever a file can do wrong comes back as an outcome. Runs in a worker."""
+    file = task.file
+    if file.size > task.max_bytes:
+        return Outcome("too_large", f"{file.size} bytes; the limit is {task.max_bytes}")
+    try:
+        raw = read(task.path, max_bytes=task.max_bytes)
+    except ExtractError as error:
+        return Outcome(error.outcome, _reason(error))
+    except FileNotFoundError:
+        return Outcome("unreadable", "it vanished after the walk saw it")
+    except OSError as error:
+        return Outcome("unreadable", error.strerror or type(error).__name__)
+    if file.same_version and raw.sha256 == file.known_sha256:
+        return Outcome("ok", sha256=raw.sha256, unchanged=True)
+    try:
+        document = _document(task, raw.sha256, raw.data)
+    except ExtractError as error:
+        return Outcome(error.outcome, _reason(error), raw.sha256)
+    cut = passages(
+        document.content,
+        title=document.title,
+        kind=document.kind,
+        body_start=document.body_start,
+        sizes=task.sizes,
+    )
+    if not cut.rows:
+        return Outcome("no_text", "nothing is left beside its front matter", raw.sha256)
+    return Outcome("ok", sha256=raw.sha256, document=document, chunks=cut)
+
+
+def _document(task: Task, sha256: bytes, data: bytes) -> DocumentRow:
+    file = task.file
+    name = PurePosixPath(file.uri).name
+    found = extract(data, extractor=file.extractor, name=name)
+    return DocumentRow(
+        uri=file.uri,
+        title=found.title or PurePosixPath(name).stem,
+        kind=found.kind,
+        corpus_class="code" if found.kind.startswith("code:") else task.corpus_class,
+        trust_tier=task.trust_tier,
+        content=found.content,
+        body_start=found.body_start,
+        meta=found.meta,
+        source_sha256=sha256,
+        content_sha256=hashlib.sha256(found.content.encode()).digest(),
+        byte_size=len(data),
+        mtime_ns=file.mtime_ns,
+        extractor=file.extractor,
+        extractor_fingerprint=file.fingerprint,
+    )
+
+
+def _reason(error: ExtractError) -> str:
+    return error.message[:500]
+
+
+class _Recorded:
+    """An executor over isolated workers that turns what kills a worker into that file's outcome."""
+
+    def __init__(self, workers: Isolated) -> None:
+        self._workers = workers
+
+    def map(
+        self, function: Callable[[Task], Outcome], items: Iterator[Task], *, ahead: int
+    ) -> Iterator[tuple[Task, Outcome]]:
+        for task, result in self._workers.map(function, items, ahead=ahead):
+            if isinstance(result, Failure):
+                kind = result.kind if result.kind in ("timeout", "memory") else "error"
+                # Read again by a person's choice only: what crashed a worker once will do so again.
+                yield task, Outcome(kind, result.reason[:500], task.file.known_sha256)
+            else:
+                yield task, result
+
+
+@dataclass(slots=True)
+class DocumentsStage:
+    """Reads every file whose stat or extractor differs from the last attempt; deletes documents whose file is gone."""
+
+    database: Database
+    source: str
+    row: Source
+    limits: Extraction
+    max_bytes: int
+    sizes: ChunkSettings
+    rebuild: bool = False
+    name: str = STAGE
+
+    @property
+    def source_id(self) -> int:
+        return self.row.id
+
+    def _versions(self) -> dict[str, str]:
+        return {name: fingerprint(name) for name in EXTRACTORS}
+
+    def count(self) -> int:
+        with self.database.connection() as conn:
+            return store.count_pending_files(conn, self.source_id, self._versions(), rebuild=self.rebuild)
+
+    def pending(self) -> Iterator[Task]:
+        from garage.walk.uris import path_of
+
+        root = os.fsencode(self.row.root)
+        with self.database.connection() as conn:
+            for file in store.pending_files(conn, self.source_id, self._versions(), rebuild=self.rebuild):
+                yield Task(
+                    path=os.path.join(root, path_of(file.uri)),
+                    file=file,
+                    corpus_class=self.row.default_class,
+                    trust_tier=self.row.default_trust,
+                    max_bytes=self.max_bytes,
+                    sizes=self.sizes,
+                )
+
+    @property
+    def work(self) -> Callable[[Task], Outcome]:
+        return read_file
+
+    def size(self, item: Task) -> int:
+        del item
+        return 1
+
+    def commit(self, item: Task, result: Outcome) -> Mapping[str, int]:
+        file = item.file
+        with self.database.transaction() as conn:
+            if result.unchanged:
+                store.refresh_outcome(conn, self.source_id, file)
+                store.touch_document(conn, self.source_id, file.uri, mtime_ns=file.mtime_ns)
+                return {"unchanged": 1}
+            store.put_outcome(conn, self.source_id, file, result.outcome, result.reason, result.sha256)
+            if result.document is not None and result.chunks is not None:
+                done = store.put_document(conn, self.source_id, result.document, result.chunks)
+                return {
+                    "documents_written": 1,
+                    "chunks_written": done.written,
+                    "chunks_kept": done.kept,
+                    "chunks_deleted": done.deleted,
+                    "chunks_dropped": result.chunks.dropped,
+                }
+            dropped = 0
+            if result.outcome in _WITHOUT_DOCUMENT:
+                dropped = store.drop_document(conn, self.source_id, file.uri)
+        return {result.outcome: 1, "documents_deleted": dropped}
+
+    def finish(self) -> Mapping[str, int]:
+        """Deletes what belongs to files that the last completed walk no longer saw."""
+        deleted = 0
+        while True:
+            with self.database.transaction() as conn:
+                gone = store.drop_vanished(conn, self.source_id, limit=_DELETED_AT_ONCE)
+            deleted += gone
+            if gone < _DELETED_AT_ONCE:
+                break
+        with self.database.transaction() as conn:
+            store.drop_vanished_outcomes(conn, self.source_id)
+        return {"documents_deleted": deleted}
+
+    def digest(self) -> str:
+        with self.database.connection() as conn:
+            return partition_digest(conn, "documents", self.source_id)
+
+    @contextmanager
+    def _workers(self) -> Iterator[Executor]:
+        workers = self.limits.workers or os.cpu_count() or 1
+        with Isolated(
+            workers=workers, seconds=self.limits.seconds, memory_bytes=self.limits.memory_bytes
+        ) as isolated:
+            yield _Recorded(isolated)
+
+    def executor(self) -> AbstractContextManager[Executor]:
+        return self._workers()

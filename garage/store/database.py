@@ -1,0 +1,164 @@
+"""Connections: one pool, transactions, advisory locks; finding the server or starting it."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import psycopg
+from psycopg import Connection, sql
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from garage.store.cluster import Cluster
+from garage.store.errors import DatabaseUnavailable, SourceBusy, explained
+
+Row = tuple[Any, ...]  # a row's column types are the query's business
+URL_VARIABLE = "GARAGE_DATABASE_URL"
+_OPTIONS = "-c search_path=garage,public -c client_min_messages=warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Where the databases are: an external server's URL, or the embedded cluster of a home."""
+
+    home: Path
+    external: str | None = None
+
+    @classmethod
+    def of(cls, home: Path) -> Self:
+        """The server that the environment names (GARAGE_DATABASE_URL), else the embedded one of `home`."""
+        return cls(home, os.environ.get(URL_VARIABLE) or None)
+
+    @property
+    def embedded(self) -> Cluster | None:
+        return None if self.external else Cluster(self.home)
+
+    def url(self) -> str:
+        """A libpq URL or conninfo of Garage's own database."""
+        return self.external or Cluster(self.home).url("garage")
+
+    def start(self) -> bool:
+        """Starts the embedded cluster where it does not run and makes its database; True when it was started."""
+        cluster = self.embedded
+        if cluster is None:
+            return False
+        started = cluster.start()
+        ensure_database(cluster.url("postgres"), "garage")
+        return started
+
+
+def ensure_database(maintenance: str, name: str) -> None:
+    """Creates database `name` on the server of the `maintenance` URL, if it is missing."""
+    with psycopg.connect(maintenance, autocommit=True) as conn:
+        if conn.execute("select 1 from pg_database where datname = %s", (name,)).fetchone():
+            return
+        try:
+            conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+        except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
+            pass  # somebody else was faster
+
+
+class Database:
+    """A pool on Garage's database; opened at first use, closed by `close` or the end of a `with`."""
+
+    def __init__(self, url: str, *, max_size: int = 4, name: str = "garage") -> None:
+        self.url = url
+        parts = conninfo_to_dict(url)
+        options = f"{parts.get('options') or ''} {_OPTIONS}".strip()
+        self._conninfo = make_conninfo(url, options=options, application_name=name)
+        self._pool: ConnectionPool[Connection[Row]] | None = None
+        self._max_size = max_size
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    @contextmanager
+    def connection(self) -> Iterator[Connection[Row]]:
+        """A connection in autocommit mode; driver errors that a person can act on come out explained."""
+        if self._pool is None:
+            self._pool = ConnectionPool(
+                self._conninfo,
+                min_size=0,
+                max_size=self._max_size,
+                timeout=30.0,
+                reconnect_timeout=1.0,
+                kwargs={"autocommit": True},
+                configure=_register,
+                check=ConnectionPool.check_connection,
+                open=True,
+            )
+        try:
+            with self._pool.connection() as conn:
+                yield conn
+        except PoolTimeout as error:
+            raise DatabaseUnavailable(
+                "The database cannot be reached; what was stored before is safe.",
+                hint="`garage up` starts the embedded one; with GARAGE_DATABASE_URL, check that server.",
+            ) from error
+        except psycopg.Error as error:
+            better = explained(error)
+            if better is error:
+                raise
+            raise better from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection[Row]]:
+        """A connection inside one transaction."""
+        with self.connection() as conn, conn.transaction():
+            yield conn
+
+    @contextmanager
+    def exclusive(
+        self,
+        what: str,
+        *,
+        wait: float = 0.0,
+        waiting: Callable[[], None] | None = None,
+    ) -> Iterator[None]:
+        """Holds the advisory lock `what` on a connection of its own for the length of the block.
+
+        Runs queue by source in Dagster, but a command line passes the queue by; this binds them all. Waits up to `wait`
+        seconds, calling `waiting` once when it has to; raises SourceBusy after that. The lock ends with the connection,
+        so a killed holder releases it.
+        """
+        with psycopg.connect(self._conninfo, autocommit=True) as conn:
+            deadline, told = time.monotonic() + wait, False
+            while True:
+                row = conn.execute("select pg_try_advisory_lock(hashtextextended(%s, 0))", (what,)).fetchone()
+                if row is not None and row[0]:
+                    break
+                if time.monotonic() >= deadline:
+                    stage, _, source = what.partition("/")
+                    raise SourceBusy(
+                        f"Another run is working on {source!r} ({stage}).",
+                        hint="Wait for it to end (`garage status` shows it), then run this again.",
+                        source=source,
+                        stage=stage,
+                    )
+                if waiting is not None and not told:
+                    waiting()
+                told = True
+                time.sleep(0.2)
+            yield
+
+
+def _register(conn: Connection[Row]) -> None:
+    """Teaches a new connection pgvector's types, once the extension is there."""
+    from pgvector.psycopg import register_vector
+
+    try:
+        register_vector(conn)
+    except psycopg.ProgrammingError:
+        pass  # before the first migration there is no such type

@@ -1,0 +1,336 @@
+"""Tables `documents`, `chunks` and `ingest_outcomes`: their work lists, and the one transaction of a document."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg import Connection
+from psycopg.rows import class_row
+
+from garage.store.database import Row
+
+PAGE = 2000  # work list rows fetched at a time: memory stays flat, and no cursor holds a snapshot for hours
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFile:
+    """A file to open, with what is recorded of the last attempt (None: there was none)."""
+
+    uri: str
+    size: int
+    mtime_ns: int
+    extractor: str
+    fingerprint: str
+    known_sha256: bytes | None
+    same_version: bool  # the recorded attempt was made by this very extractor
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunks:
+    """A document whose passages were made from other content or by another chunker than the current ones."""
+
+    document_id: int
+    title: str
+    kind: str
+    body_start: int
+    content: str
+    content_sha256: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """What is stored of a document (`content` is the canonical mirror)."""
+
+    uri: str
+    title: str
+    kind: str
+    corpus_class: str
+    trust_tier: str
+    content: str
+    body_start: int
+    meta: Mapping[str, Any]
+    source_sha256: bytes
+    content_sha256: bytes
+    byte_size: int
+    mtime_ns: int
+    extractor: str
+    extractor_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """What is stored of a passage; `chunk_sha256` is over `text`, `input_sha256` over all a model may be given."""
+
+    ord: int
+    text: str
+    char_start: int
+    char_end: int
+    start_line: int
+    end_line: int
+    heading_path: str | None
+    token_count: int
+    chunker: str
+    chunk_sha256: bytes
+    input_sha256: bytes
+    lexical_prose: str | None
+    lexical_code: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSet:
+    """All passages of a document, with the version they were made by and how many the cap dropped."""
+
+    rows: Sequence[ChunkRow]
+    version: str
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkCounts:
+    """Rows kept, written and deleted by replacing a document's passages."""
+
+    kept: int = 0
+    written: int = 0
+    deleted: int = 0
+
+
+_PENDING_FILES = """
+    from source_files f
+    join unnest(%(extractors)s::text[], %(fingerprints)s::text[]) as now(extractor, fingerprint)
+      on now.extractor = f.extractor
+    left join ingest_outcomes o on o.source_id = f.source_id and o.uri = f.uri
+    where f.source_id = %(source)s
+      and (%(rebuild)s or o.uri is null or o.outcome in ('unreadable', 'deferred')
+           or (o.size, o.mtime_ns, o.extractor_fingerprint) is distinct from (f.size, f.mtime_ns, now.fingerprint))
+"""
+_PENDING_CHUNKS = """
+    from documents d
+    join unnest(%(kinds)s::text[], %(versions)s::text[]) as now(kind, version) on now.kind = d.kind
+    where d.source_id = %(source)s
+      and (%(rebuild)s or (d.chunked_as, d.chunked_sha256) is distinct from (now.version, d.content_sha256))
+"""
+
+
+def count_pending_files(conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> int:
+    """Length of `pending_files`."""
+    row = conn.execute("select count(*)" + _PENDING_FILES, _files(source_id, versions, rebuild)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def pending_files(
+    conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool
+) -> Iterator[PendingFile]:
+    """Files whose stat or whose extractor's fingerprint (`versions`, by extractor) differs from the last attempt's."""
+    last = ""
+    while True:
+        with conn.cursor(row_factory=class_row(PendingFile)) as cursor:
+            page = cursor.execute(
+                "select f.uri, f.size, f.mtime_ns, f.extractor, now.fingerprint, o.source_sha256 as known_sha256,"
+                " o.extractor_fingerprint is not distinct from now.fingerprint and not %(rebuild)s as same_version"
+                + _PENDING_FILES
+                + " and f.uri > %(last)s order by f.uri limit %(page)s",
+                _files(source_id, versions, rebuild) | {"last": last, "page": PAGE},
+            ).fetchall()
+        yield from page
+        if len(page) < PAGE:
+            return
+        last = page[-1].uri
+
+
+def _files(source_id: int, versions: Mapping[str, str], rebuild: bool) -> dict[str, object]:
+    names, prints = list(versions), list(versions.values())
+    return {"source": source_id, "extractors": names, "fingerprints": prints, "rebuild": rebuild}
+
+
+def document_kinds(conn: Connection[Row], source_id: int) -> list[str]:
+    """The kinds that a source's documents have."""
+    return [kind for (kind,) in conn.execute("select distinct kind from documents where source_id = %s", (source_id,))]
+
+
+def count_pending_chunks(conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> int:
+    """Length of `pending_chunks`."""
+    row = conn.execute("select count(*)" + _PENDING_CHUNKS, _kinds(source_id, versions, rebuild)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def pending_chunks(
+    conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool
+) -> Iterator[PendingChunks]:
+    """Documents whose passages are not those of (their content, `versions` of their kind)."""
+    last = 0
+    while True:
+        with conn.cursor(row_factory=class_row(PendingChunks)) as cursor:
+            page = cursor.execute(
+                "select d.id as document_id, d.title, d.kind, d.body_start, d.content, d.content_sha256"
+                + _PENDING_CHUNKS
+                + " and d.id > %(last)s order by d.id limit 50",
+                _kinds(source_id, versions, rebuild) | {"last": last},
+            ).fetchall()
+        yield from page
+        if len(page) < 50:
+            return
+        last = page[-1].document_id
+
+
+def _kinds(source_id: int, versions: Mapping[str, str], rebuild: bool) -> dict[str, object]:
+    return {"source": source_id, "kinds": list(versions), "versions": list(versions.values()), "rebuild": rebuild}
+
+
+def put_document(conn: Connection[Row], source_id: int, document: DocumentRow, chunks: ChunkSet) -> ChunkCounts:
+    """Writes a document with its passages; call it inside one transaction."""
+    row = conn.execute(
+        "insert into documents (source_id, uri, title, kind, corpus_class, trust_tier, content, body_start, meta,"
+        " source_sha256, content_sha256, byte_size, mtime_ns, extractor, extractor_fingerprint)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " on conflict (source_id, uri) do update set title = excluded.title, kind = excluded.kind,"
+        " corpus_class = excluded.corpus_class, trust_tier = excluded.trust_tier, content = excluded.content,"
+        " body_start = excluded.body_start, meta = excluded.meta, source_sha256 = excluded.source_sha256,"
+        " content_sha256 = excluded.content_sha256, byte_size = excluded.byte_size, mtime_ns = excluded.mtime_ns,"
+        " extractor = excluded.extractor, extractor_fingerprint = excluded.extractor_fingerprint, ingested_at = now()"
+        " returning id, chunked_as is null",
+        (source_id, document.uri, document.title, document.kind, document.corpus_class, document.trust_tier,
+         document.content, document.body_start, json.dumps(document.meta), document.source_sha256,
+         document.content_sha256, document.byte_size, document.mtime_ns, document.extractor,
+         document.extractor_fingerprint),
+    ).fetchone()  # fmt: skip
+    assert row is not None
+    document_id, new = row
+    return put_chunks(conn, source_id, document_id, document.content_sha256, chunks, new=new)
+
+
+def put_chunks(
+    conn: Connection[Row], source_id: int, document_id: int, content_sha256: bytes, chunks: ChunkSet, *, new: bool = False
+) -> ChunkCounts:
+    """Replaces a document's passages; one whose text and chunker match keeps its row, and so its vectors."""
+    kept: list[tuple[int, ChunkRow]] = []
+    fresh, stale = list(chunks.rows), []
+    if not new:
+        waiting: dict[tuple[bytes, str], list[int]] = {}
+        old = conn.execute(
+            "select id, chunk_sha256, chunker from chunks where document_id = %s order by ord desc", (document_id,)
+        )
+        for chunk_id, sha256, chunker in old:
+            waiting.setdefault((sha256, chunker), []).append(chunk_id)
+        fresh = []
+        for chunk in chunks.rows:
+            ids = waiting.get((chunk.chunk_sha256, chunk.chunker))
+            if ids:
+                kept.append((ids.pop(), chunk))
+            else:
+                fresh.append(chunk)
+        stale = [chunk_id for ids in waiting.values() for chunk_id in ids]
+        if stale:
+            conn.execute("delete from chunks where id = any(%s)", (stale,))
+        if kept:
+            _move(conn, kept)
+    if fresh:
+        _insert(conn, source_id, document_id, fresh)
+    conn.execute(
+        "update documents set chunked_as = %s, chunked_sha256 = %s, chunks_dropped = %s where id = %s",
+        (chunks.version, content_sha256, chunks.dropped, document_id),
+    )
+    return ChunkCounts(len(kept), len(fresh), len(stale))
+
+
+def _move(conn: Connection[Row], kept: Sequence[tuple[int, ChunkRow]]) -> None:
+    """Kept rows take their new place; only those that differ are written."""
+    rows = [chunk for _, chunk in kept]
+    conn.execute(
+        "update chunks c set ord = n.ord, char_start = n.char_start, char_end = n.char_end, start_line = n.start_line,"
+        " end_line = n.end_line, heading_path = n.heading_path, input_sha256 = n.input_sha256,"
+        " lexical_prose = n.prose, lexical_code = n.code"
+        " from unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::bytea[],"
+        " %s::text[], %s::text[])"
+        " as n(id, ord, char_start, char_end, start_line, end_line, heading_path, input_sha256, prose, code)"
+        " where c.id = n.id and (c.ord, c.char_start, c.char_end, c.start_line, c.end_line, c.heading_path, c.input_sha256,"
+        " c.lexical_prose, c.lexical_code) is distinct from (n.ord, n.char_start, n.char_end, n.start_line, n.end_line,"
+        " n.heading_path, n.input_sha256, n.prose, n.code)",
+        ([chunk_id for chunk_id, _ in kept], [c.ord for c in rows], [c.char_start for c in rows],
+         [c.char_end for c in rows], [c.start_line for c in rows], [c.end_line for c in rows],
+         [c.heading_path for c in rows], [c.input_sha256 for c in rows],
+         [c.lexical_prose for c in rows], [c.lexical_code for c in rows]),
+    )  # fmt: skip
+
+
+def _insert(conn: Connection[Row], source_id: int, document_id: int, rows: Sequence[ChunkRow]) -> None:
+    conn.execute(
+        "insert into chunks (document_id, source_id, ord, text, char_start, char_end, start_line, end_line,"
+        " heading_path, token_count, chunker, chunk_sha256, input_sha256, lexical_prose, lexical_code)"
+        " select %s, %s, n.* from unnest(%s::int[], %s::text[], %s::int[], %s::int[], %s::int[], %s::int[],"
+        " %s::text[], %s::int[], %s::text[], %s::bytea[], %s::bytea[], %s::text[], %s::text[]) as n",
+        (document_id, source_id, [c.ord for c in rows], [c.text for c in rows], [c.char_start for c in rows],
+         [c.char_end for c in rows], [c.start_line for c in rows], [c.end_line for c in rows],
+         [c.heading_path for c in rows], [c.token_count for c in rows], [c.chunker for c in rows],
+         [c.chunk_sha256 for c in rows], [c.input_sha256 for c in rows],
+         [c.lexical_prose for c in rows], [c.lexical_code for c in rows]),
+    )  # fmt: skip
+
+
+def touch_document(conn: Connection[Row], source_id: int, uri: str, *, mtime_ns: int) -> None:
+    """The file's bytes are the same under a new stat: the document follows."""
+    conn.execute("update documents set mtime_ns = %s where source_id = %s and uri = %s", (mtime_ns, source_id, uri))
+
+
+def put_outcome(
+    conn: Connection[Row], source_id: int, file: PendingFile, outcome: str, reason: str, sha256: bytes | None
+) -> None:
+    """Remembers how an attempt ended, so that the file is not opened again until something changes."""
+    conn.execute(
+        "insert into ingest_outcomes (source_id, uri, outcome, reason, size, mtime_ns, source_sha256,"
+        " extractor_fingerprint) values (%s, %s, %s, %s, %s, %s, %s, %s) on conflict (source_id, uri) do update set"
+        " outcome = excluded.outcome, reason = excluded.reason, size = excluded.size, mtime_ns = excluded.mtime_ns,"
+        " source_sha256 = excluded.source_sha256, extractor_fingerprint = excluded.extractor_fingerprint, at = now()",
+        (source_id, file.uri, outcome, reason, file.size, file.mtime_ns, sha256, file.fingerprint),
+    )
+
+
+def refresh_outcome(conn: Connection[Row], source_id: int, file: PendingFile) -> None:
+    """The bytes are those of the recorded attempt: only its stat moves, its outcome stands."""
+    conn.execute(
+        "update ingest_outcomes set size = %s, mtime_ns = %s where source_id = %s and uri = %s",
+        (file.size, file.mtime_ns, source_id, file.uri),
+    )
+
+
+def drop_document(conn: Connection[Row], source_id: int, uri: str) -> int:
+    """Deletes a document with its passages and their vectors; 0 when there was none."""
+    return conn.execute("delete from documents where source_id = %s and uri = %s", (source_id, uri)).rowcount
+
+
+def drop_vanished(conn: Connection[Row], source_id: int, *, limit: int) -> int:
+    """Deletes up to `limit` documents whose file the last walk no longer saw; the number deleted."""
+    return conn.execute(
+        "delete from documents where id in (select d.id from documents d where d.source_id = %s and not exists"
+        " (select from source_files f where f.source_id = d.source_id and f.uri = d.uri) order by d.id limit %s)",
+        (source_id, limit),
+    ).rowcount
+
+
+def drop_vanished_outcomes(conn: Connection[Row], source_id: int) -> None:
+    """Forgets attempts at files that are no longer there."""
+    conn.execute(
+        "delete from ingest_outcomes o where o.source_id = %s and not exists"
+        " (select from source_files f where f.source_id = o.source_id and f.uri = o.uri)",
+        (source_id,),
+    )
+
+
+def outcome_counts(conn: Connection[Row], source_id: int) -> dict[str, int]:
+    """How many files of a source ended in which outcome."""
+    return dict(
+        conn.execute(
+            "select outcome, count(*) from ingest_outcomes where source_id = %s group by outcome order by outcome",
+            (source_id,),
+        ).fetchall()
+    )
+
+
+def counts(conn: Connection[Row], source_id: int) -> tuple[int, int]:
+    """Documents and passages of a source."""
+    row = conn.execute(
+        "select (select count(*) from documents where source_id = %(s)s),"
+        " (select count(*) from chunks where source_id = %(s)s)",
+        {"s": source_id},
+    ).fetchone()
+    return (row[0], row[1]) if row else (0, 0)

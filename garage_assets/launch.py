@@ -1,0 +1,111 @@
+"""Runs the job for some sources in this process: what `garage update` starts.
+
+`python -m garage_assets.launch [--source S]... [--force] [--rebuild]` prints one JSON object a source to standard output
+and exits with 0 when all succeeded. The runs are ordinary runs of the instance, with the partition's tag, events and
+lineage; whether the daemon runs does not matter.
+"""
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import dagster as dg
+
+from garage.config import Config, load
+from garage.store import runs, sources
+from garage.store.database import Database, Server
+from garage.store.errors import UnknownSource
+from garage.walk.errors import DeletionRefused, SourceUnavailable
+from garage_assets.definitions import defs
+from garage_assets.jobs import SOURCE_PIPELINE
+from garage_assets.partitions import TRIGGER_TAG, source_partitions
+
+_REFUSALS = (DeletionRefused.__name__, SourceUnavailable.__name__)
+
+
+def launch(
+    instance: dg.DagsterInstance, slug: str, *, allow_deletes: bool = False, rebuild: bool = False
+) -> dg.ExecuteInProcessResult:
+    """Runs the whole job for one source here; the partition's key is added where it is new."""
+    name = str(source_partitions.name)
+    if not instance.has_dynamic_partition(name, slug):
+        instance.add_dynamic_partitions(name, [slug])
+    return defs.resolve_job_def(SOURCE_PIPELINE).execute_in_process(
+        instance=instance,
+        partition_key=slug,
+        run_config={
+            "resources": {"options": {"config": {"allow_deletes": allow_deletes, "rebuild": rebuild}}},
+            "loggers": {"console": {"config": {"log_level": "ERROR"}}},
+        },
+        tags={TRIGGER_TAG: "garage update"},
+        raise_on_error=False,
+    )
+
+
+def outcome(database: Database, slug: str, result: dg.ExecuteInProcessResult) -> dict[str, Any]:
+    """What a run did, as `garage update` shows it."""
+    with database.connection() as conn:
+        ran = {r.stage: r for r in runs.latest(conn) if r.source == slug and r.run_id == result.run_id}
+    said = {
+        "source": slug,
+        "run_id": result.run_id,
+        "status": "success",
+        "message": "",
+        "stages": {stage: run.counts for stage, run in ran.items()},
+    }
+    if not result.success:
+        refused = any(run.error in _REFUSALS for run in ran.values())
+        said |= {"status": "refused" if refused else "failed", "message": _failure(result)}
+    return said
+
+
+def _failure(result: dg.ExecuteInProcessResult) -> str:
+    """The first step's failure in a person's words; the run's own where no step failed."""
+    for event in result.all_events:
+        if event.is_step_failure:
+            data = event.step_failure_data
+            if data.user_failure_data is not None and data.user_failure_data.description:
+                return str(data.user_failure_data.description)
+            if data.error is not None:
+                return str(data.error.message).strip()
+    return f"run {result.run_id} failed; the Dagster UI shows its events"
+
+
+def selected(database: Database, config: Config, wanted: Sequence[str]) -> list[str]:
+    """The active sources to run, all or those named. Raises UnknownSource."""
+    with database.transaction() as conn:
+        sources.sync(conn, config.sources)
+        active = [row.slug for row in sources.sources(conn, active=True)]
+    for slug in wanted:
+        if slug not in active:
+            raise UnknownSource(
+                f"There is no active source {slug!r}.",
+                hint=f"Active sources: {', '.join(active) or 'none yet'}.",
+                source=slug,
+            )
+    return list(wanted) or active
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The module's command line; 0 when every source succeeded."""
+    parser = argparse.ArgumentParser(prog="garage_assets.launch", description=__doc__)
+    parser.add_argument("--source", action="append", default=[])
+    parser.add_argument("--force", action="store_true", help="let deletions past the guard")
+    parser.add_argument("--rebuild", action="store_true", help="redo what is current")
+    asked = parser.parse_args(arguments)
+    logging.getLogger("dagster").setLevel(logging.ERROR)
+    good = True
+    with Database(Server.of(load().home).url()) as database, dg.DagsterInstance.get() as instance:
+        for slug in selected(database, load(), asked.source):
+            result = launch(instance, slug, allow_deletes=asked.force, rebuild=asked.rebuild)
+            said = outcome(database, slug, result)
+            good = good and said["status"] == "success"
+            print(json.dumps(said), flush=True)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

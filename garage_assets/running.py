@@ -1,0 +1,73 @@
+"""How an asset runs a stage: locks, progress, failures and what it reports."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from garage.errors import GarageError
+from garage.store.database import Database
+from garage.store.errors import DatabaseUnavailable, SourceBusy
+from garage.worklist import Progress, Report
+
+LOCK_WAIT_SECONDS = 3600.0
+PROGRESS_SECONDS = 10.0  # an event costs a database connection: never one a document
+_WORTH_RETRYING = (DatabaseUnavailable, SourceBusy)
+
+
+@contextmanager
+def held(context: dg.AssetExecutionContext, database: Database, lock: str) -> Iterator[None]:
+    """Holds the advisory lock and turns what a person can mend into a failure that says how.
+
+    Runs queue by source, but a command line passes the queue by; the lock binds both.
+    """
+    try:
+        with database.exclusive(
+            lock,
+            wait=LOCK_WAIT_SECONDS,
+            waiting=lambda: context.log.info(f"another run holds {lock}: waiting for it to end"),
+        ):
+            yield
+    except GarageError as error:
+        raise failure(error) from error
+
+
+def failure(error: GarageError) -> dg.Failure:
+    """The failure that shows `error` in the UI; retried only where time can mend it."""
+    metadata = {
+        name: dg.MetadataValue.text(str(value))
+        for name, value in error.fields.items()
+        if isinstance(value, int | float | str)
+    }
+    return dg.Failure(
+        description=str(error), metadata=metadata, allow_retries=isinstance(error, _WORTH_RETRYING)
+    )
+
+
+def observer(context: dg.AssetExecutionContext) -> Callable[[Progress], None]:
+    """Logs how far a stage is, at most every ten seconds."""
+    last = time.monotonic()
+
+    def observe(progress: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last < PROGRESS_SECONDS:
+            return
+        last = now
+        left = progress.seconds_left
+        context.log.info(
+            f"{progress.done:,} of {progress.total:,} done, {progress.rate:,.1f} a second"
+            + (f", about {left:,.0f} s left" if left is not None else "")
+        )
+
+    return observe
+
+
+def materialized(report: Report, **metadata: dg.MetadataValue | int | str) -> dg.MaterializeResult[None]:
+    """A stage's report as Dagster shows it: its counts, and the digest of its rows as the data version."""
+    shown: dict[str, dg.MetadataValue | int | float | str] = {**report.counts, **metadata}
+    shown["seconds"] = round(report.seconds, 3)
+    for name, value in report.details.items():
+        shown[name] = dg.MetadataValue.json(value) if isinstance(value, dict | list) else str(value)
+    return dg.MaterializeResult(metadata=shown, data_version=dg.DataVersion(report.data_version))
