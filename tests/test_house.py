@@ -50,7 +50,9 @@ SQL_STATEMENT = re.compile(
 )
 
 # Put together from halves, so that this file does not hold what it looks for.
-MACHINE_PATHS = tuple("/" + part for part in ("work/", "root/", "tmp/lab", "opt/pypi", "opt/wheels"))
+MACHINE_PATHS = tuple(
+    "/" + path for path in ("work/main", "work/shared", "root/.", "tmp/lab", "opt/pypi", "opt/wheels")
+)
 REGISTRY_HOSTS = tuple(
     f"{name}.{domain}"
     for name, domain in (
