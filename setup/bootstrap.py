@@ -271,7 +271,7 @@ def compile_llama(home: Path, *, workshop: Path) -> None:
     make_venv(workshop / "venv")
     run(
         pip(python, "install", "--no-deps", "-r", SETUP / "llama-cpp-build.txt"),
-        failure="Fetching cmake and its companions failed; is there a network?",
+        failure="Fetching cmake and its companions failed (is there a network?)",
     )
     if not sources.exists():
         fetch_llama_sources(python, workshop=workshop, sources=sources)
@@ -298,7 +298,7 @@ def fetch_llama_sources(python: Path, *, workshop: Path, sources: Path) -> None:
     options = ["--no-deps", "--no-build-isolation", "--no-binary=:all:", "--require-hashes", f"--dest={archives}"]
     run(
         pip(python, "download", *options, "-r", SETUP / "llama-cpp.txt"),
-        failure="Fetching llama-cpp-python's sources failed; is there a network?",
+        failure="Fetching llama-cpp-python's sources failed (is there a network?)",
     )
     shutil.rmtree(unpacked, ignore_errors=True)
     shutil.unpack_archive(str(next(archives.glob("*.tar.gz"))), str(unpacked), "gztar")
@@ -315,7 +315,7 @@ def install_python_packages(wheel: Path) -> None:
     """Fills `.venv` with exactly what requirements.lock says, and Garage itself as an editable install."""
     lock = ROOT / "requirements.lock"
     say("  installing Python packages: about a minute")
-    failed = "Installing the Python packages failed; is there a network?"
+    failed = "Installing the Python packages failed (is there a network?)"
     run(pip(VENV_PYTHON, "install", "--no-deps", wheel), failure=failed)
     run(pip(VENV_PYTHON, "install", "--no-deps", "-r", lock), failure=failed)
     run(pip(VENV_PYTHON, "install", "--no-deps", "--no-build-isolation", "-e", ROOT), failure=failed)
@@ -331,7 +331,7 @@ def fetch_models() -> None:
     say(f"  fetching models: {', '.join(MODELS)}")
     run(
         [VENV_PYTHON, "-m", "garage.inference.fetch", *MODELS, "--directory", CACHE / "models"],
-        failure="Fetching the models failed; is there a network?",
+        failure="Fetching the models failed (is there a network?)",
     )
 
 
