@@ -314,7 +314,7 @@ def fetch_llama_sources(python: Path, *, workshop: Path, sources: Path) -> None:
 def install_python_packages(wheel: Path) -> None:
     """Fills `.venv` with exactly what requirements.lock says, and Garage itself as an editable install."""
     lock = ROOT / "requirements.lock"
-    say("  installing Python packages: about a minute")
+    say("  installing Python packages: a minute or two")
     failed = "Installing the Python packages failed (is there a network?)"
     run(pip(VENV_PYTHON, "install", "--no-deps", wheel), failure=failed)
     run(pip(VENV_PYTHON, "install", "--no-deps", "-r", lock), failure=failed)
