@@ -21,15 +21,17 @@ setup-tests:
 	@command -v $(PYTHON) >/dev/null || { echo "Garage needs Python 3.11 or newer, and there is no $(PYTHON)." >&2; exit 1; }
 	@$(PYTHON) setup/bootstrap.py --tests
 
-# The shell that reads a tilde as the home folder leaves it alone behind "SOURCE=", so that is done here.
+# Most shells leave the tilde of SOURCE=~/Documents alone, so it is read as the home folder here.
 run: setup ## start everything and take in a folder: make run SOURCE=~/Documents (default: the example library)
 	@$(BIN)/garage up
-	@$(BIN)/garage source add "$${SOURCE/#\~\//$$HOME/}"
-	@$(BIN)/garage update
 ifeq ($(SOURCE),examples/library)
-	@echo && echo 'garage search "$(QUESTION)"'
+	@$(BIN)/garage source add examples/library --include-code
+	@$(BIN)/garage update
+	@echo && echo 'garage search "$(QUESTION)"' && echo
 	@$(BIN)/garage search "$(QUESTION)" -n 3
 else
+	@$(BIN)/garage source add "$${SOURCE/#\~\//$$HOME/}"
+	@$(BIN)/garage update
 	@$(BIN)/garage status
 endif
 	@echo && $(BIN)/garage up

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import docx
@@ -10,6 +11,12 @@ import yaml
 from pypdf import PdfReader
 
 from examples import make_documents
+from garage import stages, worklist
+from garage.inference.catalogue import entries
+from garage.inference.embedder import open_embedder
+from garage.search.hybrid import search
+from garage.store.database import Database
+from tests.conftest import Home
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 QUESTIONS = yaml.safe_load((EXAMPLES / "questions.yaml").read_text(encoding="utf-8"))
@@ -42,3 +49,18 @@ def test_the_manual_is_what_its_script_writes(tmp_path: Path) -> None:
     assert [c.text for row in new.tables[0].rows for c in row.cells] == [
         c.text for row in shipped.tables[0].rows for c in row.cells
     ]
+
+
+def test_every_question_finds_its_document_first(garage_home: Home, database: Database) -> None:
+    config = garage_home.configure({"name": "example", "root": EXAMPLES / "library", "include_code": True})
+    entry = entries(config.models)[config.embedding.default]
+    row = stages.source(database, config, "example")
+    stages.walk(database, config, row)
+    worklist.run(database, stages.documents(database, config, row))
+    found = {}
+    with closing(open_embedder(entry, config.models_dir)) as embedder:
+        worklist.run(database, stages.vectors(database, config, row, entry, load=lambda: embedder))
+        for question in (entry["question"] for entry in QUESTIONS):
+            hits = search(database, question, settings=config.search, embedder=lambda _: embedder, limit=1).hits
+            found[question] = hits[0].passage.uri
+    assert found == {entry["question"]: entry["uri"] for entry in QUESTIONS}
