@@ -5,6 +5,7 @@ parameter does. Dagster's copy shows what is out of date; the rows' copy is what
 """
 
 import hashlib
+from importlib.resources import files
 
 from garage.chunk.languages import LANGUAGES
 from garage.chunk.stage import settings, version
@@ -22,8 +23,9 @@ def _short(*parts: str) -> str:
 
 
 def walk_version() -> str:
-    """The walk and its rules."""
-    return _short(code_digest("garage.walk.walker", libraries=("pathspec",)))
+    """The walk and its rules, the exclusions among them."""
+    rules = files("garage.walk").joinpath("exclusions.yaml").read_text(encoding="utf-8")
+    return _short(code_digest("garage.walk.walker", libraries=("pathspec",)), rules)
 
 
 def documents_version() -> str:

@@ -3,14 +3,17 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 import psycopg
 import pytest
+import yaml
 from psycopg import sql
 
+from garage.config import Config, load
 from garage.store.cluster import Cluster
 from garage.store.database import Database, ensure_database
 from garage.store.schema import migrate
@@ -56,16 +59,27 @@ def cluster(open_tmp: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def database_url(cluster: Cluster) -> Iterator[str]:
+def another_database(cluster: Cluster) -> Iterator[Callable[[], str]]:
+    """Makes further freshly migrated databases for a test; returns their URLs."""
+    made: list[str] = []
+
+    def make() -> str:
+        name = f"test_{os.urandom(6).hex()}"
+        with psycopg.connect(cluster.url("postgres"), autocommit=True) as conn:
+            conn.execute(sql.SQL("create database {} template pattern strategy file_copy").format(sql.Identifier(name)))
+        made.append(name)
+        return cluster.url(name)
+
+    yield make
+    with psycopg.connect(cluster.url("postgres"), autocommit=True) as conn:
+        for name in made:
+            conn.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def database_url(another_database: Callable[[], str]) -> str:
     """The URL of a freshly migrated database of this test's own."""
-    name = f"test_{os.urandom(6).hex()}"
-    with psycopg.connect(cluster.url("postgres"), autocommit=True) as conn:
-        conn.execute(
-            sql.SQL("create database {} template pattern strategy file_copy").format(sql.Identifier(name))
-        )
-    yield cluster.url(name)
-    with psycopg.connect(cluster.url("postgres"), autocommit=True) as conn:
-        conn.execute(sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name)))
+    return another_database()
 
 
 @pytest.fixture
@@ -73,3 +87,64 @@ def database(database_url: str) -> Iterator[Database]:
     """A freshly migrated database of this test's own."""
     with Database(database_url) as opened:
         yield opened
+
+
+@dataclass(frozen=True)
+class Home:
+    """A GARAGE_HOME of a test's own, with a database of its own; the environment names both."""
+
+    path: Path
+    database_url: str
+    models_dir: Path
+
+    @property
+    def config_path(self) -> Path:
+        return self.path / "garage.yaml"
+
+    def configure(self, *sources: Mapping[str, object], **sections: object) -> Config:
+        """Writes `garage.yaml`: the two test models, these sources, and further sections."""
+        settings: dict[str, object] = {
+            "models_directory": str(self.models_dir),
+            "embedding": {"models": ["all-minilm-l6-v2", "all-minilm-l6-v2-q8_0"]},
+            "sources": [{name: str(value) if name == "root" else value for name, value in s.items()} for s in sources],
+            **sections,
+        }
+        self.config_path.write_text(yaml.safe_dump(settings), encoding="utf-8")
+        return load()
+
+
+@pytest.fixture
+def garage_home(
+    open_tmp: Path, database_url: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> Home:
+    """An empty home named by the environment, as a person's own is."""
+    folder = open_tmp / f"home-{os.urandom(4).hex()}"
+    folder.mkdir(mode=0o755)
+    monkeypatch.setenv("GARAGE_HOME", str(folder))
+    monkeypatch.delenv("GARAGE_CONFIG", raising=False)
+    monkeypatch.setenv("GARAGE_DATABASE_URL", database_url)
+    home = Home(folder, database_url, models_dir)
+    home.configure()
+    return home
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A small folder of documents."""
+    root = tmp_path / "library"
+    root.mkdir()
+    (root / "bees.md").write_text(
+        "---\ntitle: Bees\nauthor: Ada\n---\n# Hives\n\nThe hive by the pond holds a young colony of bees.\n\n"
+        "## Honey\n\nIn July the bees gave eleven jars of honey.\n",
+        encoding="utf-8",
+    )
+    (root / "boiler.txt").write_text(
+        "The boiler in the cellar was serviced in March.\nIts pressure should stay at 1.5 bar.\n", encoding="utf-8"
+    )
+    (root / "notes").mkdir()
+    for number in range(8):
+        (root / "notes" / f"day-{number}.md").write_text(
+            f"# Day {number}\n\nOn day {number} we planted {number + 3} apple trees along the eastern fence.\n",
+            encoding="utf-8",
+        )
+    return root

@@ -95,6 +95,7 @@ def _look(
     exclude = (*config.walk.exclude, *source.settings.get("exclude", ()))
     walked = walk(
         Path(source.root),
+        source=source.slug,
         suffixes=suffixes,
         include_code=bool(source.settings.get("include_code", False)),
         exclude=exclude,

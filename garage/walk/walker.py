@@ -110,7 +110,6 @@ def walk(
     include_code: bool = False,
     exclude: Sequence[str] = (),
     include_hidden: bool = False,
-    max_file_bytes: int = 64 * 2**20,
     limit: int | None = None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Walk:
@@ -125,7 +124,6 @@ def walk(
         exclude: gitignore patterns relative to the root. One that begins with "!" brings back a single entry that the
             built-in exclusions or the rule about hidden entries leave out. Ignore files in the tree are not honoured.
         include_hidden: also enter folders and list files whose name begins with a dot.
-        max_file_bytes: larger files are left out.
         limit: stop before a record more than this.
         cancelled: asked before every folder and every record; true stops the walk.
 
@@ -144,7 +142,6 @@ def walk(
         open_root(root, source=source),
         selection,
         source=source,
-        max_file_bytes=max_file_bytes,
         limit=limit,
         cancelled=cancelled,
     )
@@ -175,7 +172,6 @@ class _Descent:
         selection: Selection,
         *,
         source: str,
-        max_file_bytes: int,
         limit: int | None,
         cancelled: Callable[[], bool],
     ) -> None:
@@ -183,7 +179,6 @@ class _Descent:
         self.stats = WalkStats()
         self._selection = selection
         self._source = source
-        self._max_file_bytes = max_file_bytes
         self._limit = limit
         self._cancelled = cancelled
         self._pending: list[_Folder] = []
@@ -287,8 +282,8 @@ class _Descent:
             stats.unreadable_files += 1
             self._unreadable(folder.uri + _address(name))
             return None
-        if not is_file or status.st_size > self._max_file_bytes:
-            stats.skip("too_large" if is_file else "special")
+        if not is_file:
+            stats.skip("special")
             return None
         uri = folder.uri + _address(name)
         return FileRecord(uri, status.st_size, status.st_mtime_ns, status.st_ino, extractor)

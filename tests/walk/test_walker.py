@@ -114,20 +114,11 @@ def test_a_pattern_applies_to_names_of_any_bytes(tmp_path: Path) -> None:
     assert running.stats.skipped == {"pattern": 2}
 
 
-def test_a_file_above_the_size_limit_is_skipped_and_one_at_it_is_not(tmp_path: Path) -> None:
-    (tmp_path / "at.md").write_bytes(b"x" * 100)
-    (tmp_path / "above.md").write_bytes(b"x" * 101)
-    running = walk(tmp_path, suffixes=SUFFIXES, max_file_bytes=100)
-    assert uris(running) == ["at.md"]
-    assert running.stats.skipped == {"too_large": 1}
-    assert running.stats.complete
-
-
-def test_the_size_limit_is_64_mib_unless_said_otherwise(tmp_path: Path) -> None:
-    for name, size in (("at.md", 64 * 2**20), ("above.md", 64 * 2**20 + 1)):
-        with (tmp_path / name).open("wb") as file:
-            file.truncate(size)
-    assert uris(walk(tmp_path, suffixes=SUFFIXES)) == ["at.md"]
+def test_a_file_of_any_size_is_listed_so_that_growing_never_looks_like_vanishing(tmp_path: Path) -> None:
+    with (tmp_path / "huge.md").open("wb") as file:
+        file.truncate(2**40)
+    (record,) = walk(tmp_path, suffixes=SUFFIXES)
+    assert record.size == 2**40
 
 
 def test_names_of_any_bytes_are_listed_under_addresses_that_lead_back(tmp_path: Path) -> None:
