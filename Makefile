@@ -55,7 +55,7 @@ bench: setup ## measure speed and size; writes bench/results.json
 	@$(BIN)/python -m bench
 
 docs: setup ## write the reference pages that are made from the code
-	@$(BIN)/python docs/make_reference.py
+	@$(BIN)/python -m garage.serve.reference docs
 
 clean: ## remove the environment and every cache of this checkout
 	@rm -rf .venv .setup.log .setup.lock build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
