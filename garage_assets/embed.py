@@ -51,7 +51,7 @@ def embeddings_of(entry: ModelEntry) -> dg.AssetsDefinition:
             stage = stages.vectors(
                 db, config, row, entry, load=lambda: models.embedder(entry, config), rebuild=options.rebuild
             )
-            report = worklist.run(db, stage, ahead=2, run_id=context.run_id, observe=observer(context))
+            report = worklist.run(db, stage, ahead=2, run_id=context.run.run_id, observe=observer(context))
             with db.connection() as conn:
                 rows = store.count_vectors(conn, stage.model, row.id)
         return materialized(report, **{"dagster/partition_row_count": rows})

@@ -58,7 +58,7 @@ def source_files(
     with held(context, db, f"ingest/{slug}"):
         row = stages.source(db, config, slug)
         report = stages.walk(
-            db, config, row, allow_deletes=options.allow_deletes, run_id=context.run_id, observe=observer(context)
+            db, config, row, allow_deletes=options.allow_deletes, run_id=context.run.run_id, observe=observer(context)
         )
         with db.connection() as conn:
             rows = files.count(conn, row.id)
@@ -86,7 +86,7 @@ def documents(
     with held(context, db, f"ingest/{slug}"):
         row = stages.source(db, config, slug)
         stage = stages.documents(db, config, row, rebuild=options.rebuild)
-        report = worklist.run(db, stage, run_id=context.run_id, observe=observer(context))
+        report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))
         with db.connection() as conn:
             rows, _ = store.counts(conn, row.id)
             outcomes = store.outcome_counts(conn, row.id)
@@ -114,7 +114,7 @@ def chunks(
     with held(context, db, f"ingest/{slug}"):
         row = stages.source(db, config, slug)
         stage = stages.chunks(db, config, row, rebuild=options.rebuild)
-        report = worklist.run(db, stage, run_id=context.run_id, observe=observer(context))
+        report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))
         with db.connection() as conn:
             _, rows = store.counts(conn, row.id)
     return materialized(report, **{"dagster/partition_row_count": rows})
