@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from garage.errors import GarageError
 
@@ -15,6 +14,8 @@ class UnknownModel(GarageError):
     known: tuple[str, ...]
 
     def __init__(self, slug: str, known: Sequence[str]) -> None:
+        from difflib import get_close_matches
+
         near = get_close_matches(slug, known, n=1)
         hint = f"Did you mean '{near[0]}'?" if near else f"Known models: {', '.join(known)}."
         super().__init__(f"There is no model called '{slug}'.", hint=hint, slug=slug, known=tuple(known))

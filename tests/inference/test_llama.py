@@ -233,11 +233,23 @@ def test_a_failing_text_stops_the_batch_and_leaves_the_model_usable(
     tiny: TinyOrigins, tiny_gguf: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     embedder = opened(tiny.entry(), tiny_gguf, 2)
+    whole, read = embedder._model.tokens, []
+
+    def tokens(text: str) -> Any:
+        if text == "longest text of all":
+            # No text can do this; an input without tokens is what llama.cpp itself refuses.
+            return np.empty(0, np.int32)
+        read.append(text)
+        time.sleep(0.05)
+        return whole(text)
+
     with monkeypatch.context() as patch:
-        # No text can do this; an input without tokens is what llama.cpp itself refuses.
-        patch.setattr(embedder._model, "tokens", lambda text: np.empty(0, np.int32))
+        patch.setattr(embedder._model, "tokens", tokens)
         with pytest.raises(RuntimeError, match="could not embed 0 tokens"):
-            embedder.embed_documents(["abc"] * 10)
+            embedder.embed_documents(["longest text of all", *["abc"] * 30])
+        stopped_at = len(read)
+        time.sleep(0.2)
+    assert stopped_at == len(read) < 10
     assert embedder.embed_documents(["abc"]).shape == (1, 32)
     embedder.close()
 
@@ -283,10 +295,11 @@ def test_a_model_that_does_not_pool_is_refused(
     with_pooling.close()
 
 
-def run(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, *, cwd: Path | None = None, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **env},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), **(env or {})},
+        cwd=cwd,
         capture_output=True,
         text=True,
         check=True,
@@ -316,12 +329,32 @@ def test_a_cold_query_prints_nothing_of_its_own(models_dir: Path, minilm: LlamaE
     assert done.stderr == ""
 
 
+def test_a_file_that_does_not_load_is_told_once(tmp_path: Path) -> None:
+    (tmp_path / "broken.gguf").write_bytes(b"not a model")
+    done = run(
+        f"""
+        from pathlib import Path
+        from garage.inference.catalogue import model_entry
+        from garage.inference.embedder import open_embedder
+        from garage.inference.errors import ModelUnusable
+        entry = model_entry({{"slug": "broken", "role": "embed", "file": "broken.gguf", "dims": 8, "context": 64}})
+        try:
+            open_embedder(entry, Path({str(tmp_path)!r}))
+        except ModelUnusable as error:
+            print(error.reason)
+        """,
+        cwd=tmp_path,
+    )
+    assert "it does not load" in done.stdout
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(("given", "used"), [({}, "passive"), ({"OMP_WAIT_POLICY": "active"}, "active")])
 def test_idle_threads_do_not_spin_unless_asked_to(given: dict[str, str], used: str) -> None:
     code = "import os; from garage.inference import native; native.library(); print(os.environ['OMP_WAIT_POLICY'])"
     cleared = {"OMP_WAIT_POLICY": "", **given}
     prelude = "" if given else "import os; del os.environ['OMP_WAIT_POLICY']; "
-    assert run(prelude + code, **cleared).stdout.strip() == used
+    assert run(prelude + code, env=cleared).stdout.strip() == used
 
 
 def test_messages_of_the_engine_go_to_logging(
