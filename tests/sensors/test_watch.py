@@ -121,7 +121,7 @@ def test_a_mass_deletion_is_refused_in_the_tick_and_shown(
     shutil.move(library / "notes", tmp_path / "elsewhere")
     result = watch.tick()
     assert not result.run_requests
-    assert "8 of 10" in result.skip_reason
+    assert "8 of 10" in result.skip_reason.skip_message
     (evaluation,) = result.asset_events
     assert evaluation.check_name == "no_refused_source"
     assert not evaluation.passed
@@ -142,7 +142,7 @@ def test_an_unmounted_root_is_refused_and_asked_for_when_it_is_back(
     shutil.move(library, tmp_path / "elsewhere")
     result = watch.tick()
     assert not result.run_requests
-    assert "Nothing was deleted" in result.skip_reason
+    assert "Nothing was deleted" in result.skip_reason.skip_message
     shutil.move(tmp_path / "elsewhere", library)
     (library / "new.md").write_text("# New\n\nWritten elsewhere.\n", encoding="utf-8")
     assert watch.asked() == ["lib"]
@@ -175,7 +175,7 @@ def test_a_retired_source_is_not_asked_for_and_keeps_its_partition(
 
 
 def test_the_nightly_schedule_asks_for_every_active_source(
-    garage_home: Any, library: Path, tmp_path: Path, instance: dg.DagsterInstance
+    garage_home: Any, library: Path, tmp_path: Path
 ) -> None:
     from datetime import UTC, datetime
 
@@ -185,7 +185,7 @@ def test_the_nightly_schedule_asks_for_every_active_source(
     other = tmp_path / "other"
     other.mkdir()
     garage_home.configure({"name": "lib", "root": library}, {"name": "other", "root": other})
-    with dg.build_schedule_context(
+    with dg.instance_for_test() as instance, dg.build_schedule_context(
         instance=instance,
         scheduled_execution_time=datetime(2026, 1, 2, 3, tzinfo=UTC),
         resources={"database": GarageDatabase(), "settings": GarageSettings()},
