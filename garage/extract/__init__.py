@@ -1,0 +1,1 @@
+"""Stage 3: from the bytes of a file to its canonical mirror and metadata."""
