@@ -9,6 +9,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 from bench.ingest import home_of_its_own, make_markdown, write_config
@@ -36,7 +37,7 @@ def measure(*, files: int = 60, rounds: int = 7) -> dict[str, Any]:
             worklist.run(database, stages.vectors(database, config, row, entry, load=lambda: embedder))
         embedder.close()
         command = [sys.executable, "-m", "garage", "search", "harvest in the orchard", "-n", "3", "--json"]
-        env = {**os.environ, "PYTHONPATH": os.getcwd()}
+        env = {**os.environ, "PYTHONPATH": str(Path.cwd())}
         for _ in range(rounds):
             for mode, taken in seconds.items():
                 started = time.perf_counter()

@@ -86,11 +86,11 @@ def measure(*, files: int = 30_000, rounds: int = 5) -> dict[str, Any]:
         make_small_files(home.parent / SOURCE, files)
         write_config(home, (SOURCE, home.parent / SOURCE))
         prepare(load())
-        env = {**os.environ, **environment(load()), "PYTHONPATH": os.getcwd()}
+        env = {**os.environ, **environment(load()), "PYTHONPATH": str(Path.cwd())}
         first = _timed(["--here", "update"], env, home)
         for _ in range(rounds):
-            for name in seconds:
-                seconds[name].append(_timed(["--here", name], env, home))
+            for name, taken in seconds.items():
+                taken.append(_timed(["--here", name], env, home))
     pairs = [update / empty for update, empty in zip(seconds["update"], seconds["empty"], strict=True)]
     return {
         "files": files,
@@ -104,7 +104,12 @@ def measure(*, files: int = 30_000, rounds: int = 5) -> dict[str, Any]:
 
 def _timed(arguments: list[str], env: dict[str, str], home: Path) -> float:
     finished = subprocess.run(
-        [sys.executable, "-m", "bench.update", *arguments], check=True, capture_output=True, text=True, env=env, cwd=home
+        [sys.executable, "-m", "bench.update", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env=env,
+        cwd=home,
     )
     return float(finished.stdout.strip().splitlines()[-1])
 

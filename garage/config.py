@@ -6,7 +6,7 @@ JSON is accepted as well, being YAML. The file is `--config` or GARAGE_CONFIG wh
 
 import difflib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -38,7 +38,9 @@ class Source(_Section):
     name: Slug = Field(description="Short name: the partition key, and what searches filter on.")
     root: Path = Field(description="The folder; `~` is the home folder.")
     kind: Literal["filesystem"] = Field(default="filesystem", description="How the source is read.")
-    corpus_class: CorpusClass = Field(default="document", alias="class", description="What its files are when nothing else says.")
+    corpus_class: CorpusClass = Field(
+        default="document", alias="class", description="What its files are when nothing else says."
+    )
     trust: Trust = Field(default="authored", description="Whose its files are when nothing else says.")
     egress: Egress = Field(default="local_only", description="How far its content may travel.")
     include_code: bool = Field(default=False, description="Read source code and structured data files as well.")
@@ -58,7 +60,10 @@ class Walk(_Section):
 
     max_file_bytes: int = Field(default=64 * MIB, ge=1, description="Larger files are not read.")
     max_deleted_share: float = Field(
-        default=0.25, ge=0, le=1, description="A run that would delete a larger share of a source is refused without --force."
+        default=0.25,
+        ge=0,
+        le=1,
+        description="A run that would delete a larger share of a source is refused without --force.",
     )
     exclude: tuple[str, ...] = Field(default=(), description="Patterns as in .gitignore, for every source.")
 
@@ -140,7 +145,9 @@ class Search(_Section):
 class Dagster(_Section):
     """The orchestrator's services."""
 
-    port: int = Field(default=3000, ge=1, le=65535, description="Port of the web page; a free one is taken when it is in use.")
+    port: int = Field(
+        default=3000, ge=1, le=65535, description="Port of the web page; a free one is taken when it is in use."
+    )
     nightly: str = Field(default="0 3 * * *", description="When every source is read again, as a cron expression.")
     timezone: str = Field(default="UTC", description="Of the nightly schedule.")
     watch_seconds: int = Field(default=60, ge=10, description="Interval at which sources are watched.")
@@ -156,7 +163,9 @@ class Config(_Section):
     chunking: Chunking = Field(default=Chunking(), description="Sizes of passages.")
     embedding: Embedding = Field(default=Embedding(), description="Which models give vectors.")
     models: dict[ModelSlug, Model] = Field(default={}, description="Models beyond the built-in catalogue.")
-    models_directory: Path | None = Field(default=None, description="Where model files are kept; default GARAGE_HOME/models.")
+    models_directory: Path | None = Field(
+        default=None, description="Where model files are kept; default GARAGE_HOME/models."
+    )
     search: Search = Field(default=Search(), description="How searches rank.")
     dagster: Dagster = Field(default=Dagster(), description="The orchestrator's services.")
 
@@ -169,6 +178,11 @@ class Config(_Section):
         twice = {name for name in names if names.count(name) > 1}
         if twice:
             raise ValueError(f"source names must be unique: {', '.join(sorted(twice))}")
+        return self
+
+    def at(self, home: Path, path: Path) -> Self:
+        """This configuration, as the one read from `path` for `home`."""
+        self._home, self._path = home, path
         return self
 
     @property
@@ -195,7 +209,7 @@ def home() -> Path:
     """GARAGE_HOME, else the platform's data folder (for root: the state folder that its other services use)."""
     given = os.environ.get(HOME_VARIABLE)
     if given:
-        return Path(os.path.abspath(os.path.expanduser(given)))
+        return Path(os.path.abspath(Path(given).expanduser()))
     from platformdirs import PlatformDirs
 
     dirs = PlatformDirs("garage", appauthor=False, use_site_for_root=True)
@@ -205,18 +219,20 @@ def home() -> Path:
 def config_path() -> Path:
     """The file that `load` reads when none is named."""
     given = os.environ.get(FILE_VARIABLE)
-    return Path(os.path.abspath(os.path.expanduser(given))) if given else home() / "garage.yaml"
+    return Path(os.path.abspath(Path(given).expanduser())) if given else home() / "garage.yaml"
 
 
 def load(path: Path | None = None) -> Config:
-    """Reads and checks the configuration. Raises ConfigError for anything it does not know, naming the nearest known."""
+    """Reads and checks the configuration. Raises ConfigError for what it does not know, naming the nearest known."""
     named = path is not None or FILE_VARIABLE in os.environ
     path = config_path() if path is None else Path(os.path.abspath(path.expanduser()))
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         if named:
-            raise ConfigError(f"There is no configuration file {path}.", hint="Check --config and GARAGE_CONFIG.", path=path) from None
+            raise ConfigError(
+                f"There is no configuration file {path}.", hint="Check --config and GARAGE_CONFIG.", path=path
+            ) from None
         text = ""
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"The configuration {path} cannot be read: {error}.", path=path) from error
@@ -226,7 +242,7 @@ def load(path: Path | None = None) -> Config:
 def parse(text: str, path: Path) -> Config:
     """A configuration from YAML (or JSON) text; `path` names it in messages."""
     try:
-        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are the safe loader
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}", path=path) from error
     if raw is None:
@@ -238,12 +254,10 @@ def parse(text: str, path: Path) -> Config:
     except ValidationError as error:
         said = "; ".join(_explain(detail) for detail in error.errors())
         raise ConfigError(f"{path}: {said}.", hint="See docs/configuration.md.", path=path) from error
-    config._home = home()
-    config._path = path
-    return config
+    return config.at(home(), path)
 
 
-def _explain(detail: Any) -> str:  # one of pydantic's ErrorDetails
+def _explain(detail: Mapping[str, Any]) -> str:
     where = ".".join(str(part) for part in detail["loc"])
     if detail["type"] != "extra_forbidden":
         return f"{where}: {detail['msg']}" if where else str(detail["msg"])

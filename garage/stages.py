@@ -36,9 +36,7 @@ def walk(
     observe: Callable[[Progress], None] = lambda progress: None,
 ) -> Report:
     """Walks a source and records what it saw; see `garage.walk.stage.record`."""
-    return walking.record(
-        database, row, config, SUFFIXES, allow_deletes=allow_deletes, run_id=run_id, observe=observe
-    )
+    return walking.record(database, row, config, SUFFIXES, allow_deletes=allow_deletes, run_id=run_id, observe=observe)
 
 
 def preview(database: Database, config: Config, row: Source) -> walking.Seen:

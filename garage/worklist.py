@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from garage.store import runs
 from garage.store.database import Database
@@ -47,7 +47,7 @@ class Report:
     details: Mapping[str, object] = field(default_factory=dict)
 
 
-class Executor(Protocol):
+class Executor(Protocol[T, R]):
     """Runs a function over items, at most `ahead` of them unfinished; results come in any order."""
 
     def map(self, function: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[tuple[T, R]]: ...
@@ -56,9 +56,17 @@ class Executor(Protocol):
 class Stage(Protocol[T, R]):
     """One kind of work on one source."""
 
-    name: str
-    source_id: int
-    source: str
+    @property
+    def name(self) -> str:
+        """The stage, as runs and reports name it."""
+
+    @property
+    def source_id(self) -> int:
+        """Whose work it is."""
+
+    @property
+    def source(self) -> str:
+        """Its slug."""
 
     def count(self) -> int:
         """Length of the work list now, in the unit of `size`."""
@@ -82,11 +90,11 @@ class Stage(Protocol[T, R]):
     def digest(self) -> str:
         """The data version of what this source has now."""
 
-    def executor(self) -> AbstractContextManager[Executor]:
+    def executor(self) -> AbstractContextManager[Executor[T, R]]:
         """Where `work` runs; entered only when something is pending."""
 
 
-class Inline:
+class Inline(Generic[T, R]):
     """Runs the work in the calling thread, one item after another."""
 
     def map(self, function: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[tuple[T, R]]:
@@ -95,7 +103,7 @@ class Inline:
             yield item, function(item)
 
 
-class Threads:
+class Threads(Generic[T, R]):
     """Runs the work in threads: for work that releases the interpreter's lock, such as a model's."""
 
     def __init__(self, workers: int) -> None:
@@ -115,8 +123,7 @@ class Threads:
             for future in running:
                 future.cancel()
 
-    @staticmethod
-    def _finished(running: dict[Future[R], T]) -> Iterator[tuple[T, R]]:
+    def _finished(self, running: dict[Future[R], T]) -> Iterator[tuple[T, R]]:
         done, _ = wait(running, return_when=FIRST_COMPLETED)
         for future in done:
             yield running.pop(future), future.result()
@@ -126,9 +133,9 @@ class Threads:
 
 
 @contextmanager
-def threads(workers: int) -> Iterator[Threads]:
+def threads(workers: int) -> Iterator[Executor[T, R]]:
     """A `Threads` executor that waits for what runs when the block ends."""
-    pool = Threads(workers)
+    pool: Threads[T, R] = Threads(workers)
     try:
         yield pool
     finally:

@@ -8,13 +8,12 @@ from datetime import UTC, datetime, timedelta
 
 import dagster as dg
 
-from garage import stages
 from garage.inference.catalogue import ModelEntry
 from garage.store import documents, embeddings, runs, sources
 from garage_assets.configured import CONFIG, enabled_models
 from garage_assets.ingest import documents as documents_asset
 from garage_assets.ingest import source_files
-from resources import EmbeddingModels, GarageDatabase, GarageSettings
+from resources import GarageDatabase
 
 NO_REFUSED_SOURCE = "no_refused_source"
 EXPECTED_OUTCOMES = frozenset({"ok", "no_text"})
@@ -26,6 +25,7 @@ EXPECTED_OUTCOMES = frozenset({"ok", "no_text"})
     description="Fails while a source's deletions are refused: too much of it is gone, or its root cannot be read.",
 )
 def no_refused_source(database: GarageDatabase) -> dg.AssetCheckResult:
+    """Look at the refusals on record."""
     with database.database.connection() as conn:
         refused = {refusal.source: refusal.detail for refusal in runs.refusals(conn)}
     return dg.AssetCheckResult(passed=not refused, metadata={"refused": dg.MetadataValue.json(refused)})
@@ -37,6 +37,7 @@ def no_refused_source(database: GarageDatabase) -> dg.AssetCheckResult:
     " source, and warns of those that no completed walk has seen for too long.",
 )
 def every_source_is_fresh(database: GarageDatabase) -> dg.AssetCheckResult:
+    """Look at when each source was last walked to the end."""
     limit = timedelta(hours=CONFIG.dagster.fresh_hours)
     now = datetime.now(UTC)
     with database.database.connection() as conn:
@@ -56,9 +57,9 @@ def every_source_is_fresh(database: GarageDatabase) -> dg.AssetCheckResult:
     description="How reading the files ended, by source and kind of outcome; warns when some could not be read.",
 )
 def every_file_was_read(database: GarageDatabase) -> dg.AssetCheckResult:
+    """Look at how each file's last attempt ended."""
     with database.database.connection() as conn:
-        active = sources.sources(conn, active=True)
-        outcomes = {row.slug: documents.outcome_counts(conn, row.id) for row in active}
+        outcomes = documents.outcomes_by_source(conn)
     failed = sum(
         count for counts in outcomes.values() for outcome, count in counts.items() if outcome not in EXPECTED_OUTCOMES
     )
@@ -77,19 +78,10 @@ def complete_vectors(entry: ModelEntry) -> dg.AssetChecksDefinition:
         name="every_passage_has_a_vector",
         description="Names the sources with passages that have no current vector of this model.",
     )
-    def every_passage_has_a_vector(
-        database: GarageDatabase, settings: GarageSettings, models: EmbeddingModels
-    ) -> dg.AssetCheckResult:
-        db, config = database.database, settings.config()
-        with db.connection() as conn:
-            active = sources.sources(conn, active=True)
-        missing: dict[str, int] = {}
-        for row in active:
-            stage = stages.vectors(db, config, row, entry, load=lambda: models.embedder(entry, config))
-            with db.connection() as conn:
-                pending = embeddings.count_pending(conn, stage.model, row.id)
-            if pending:
-                missing[row.slug] = pending
+    def every_passage_has_a_vector(database: GarageDatabase) -> dg.AssetCheckResult:
+        with database.database.connection() as conn:
+            model = embeddings.model(conn, entry.slug)
+            missing = embeddings.pending_by_source(conn, model) if model is not None else {}
         return dg.AssetCheckResult(passed=not missing, metadata={"missing": dg.MetadataValue.json(missing)})
 
     return every_passage_has_a_vector

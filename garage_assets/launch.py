@@ -1,7 +1,7 @@
 """Runs the job for some sources in this process: what `garage update` starts.
 
-`python -m garage_assets.launch [--source S]... [--force] [--rebuild]` prints one JSON object a source to standard output
-and exits with 0 when all succeeded. The runs are ordinary runs of the instance, with the partition's tag, events and
+`python -m garage_assets.launch [--source S]... [--force] [--rebuild]` prints one JSON object a source to standard
+output and exits with 0 when all succeeded. The runs are ordinary runs of the instance, with the partition's tag, events and
 lineage; whether the daemon runs does not matter.
 """
 
@@ -103,7 +103,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             result = launch(instance, slug, allow_deletes=asked.force, rebuild=asked.rebuild)
             said = outcome(database, slug, result)
             good = good and said["status"] == "success"
-            print(json.dumps(said), flush=True)
+            sys.stdout.write(json.dumps(said) + "\n")
+            sys.stdout.flush()
     return 0 if good else 1
 
 

@@ -22,7 +22,7 @@ ON_CHANGE = (
         _C.any_deps_updated().replace("newly_updated", _C.data_version_changed())
         | _C.newly_missing()
         | _C.code_version_changed()
-    ).since_last_handled()
+    ).since_last_handled()  # type: ignore[misc]  # declared for conditions on checks as well, which these are not
     & ~_C.any_deps_missing()
     & ~_C.any_deps_in_progress()
     & ~_C.in_progress()

@@ -40,9 +40,7 @@ def failure(error: GarageError) -> dg.Failure:
         for name, value in error.fields.items()
         if isinstance(value, int | float | str)
     }
-    return dg.Failure(
-        description=str(error), metadata=metadata, allow_retries=isinstance(error, _WORTH_RETRYING)
-    )
+    return dg.Failure(description=str(error), metadata=metadata, allow_retries=isinstance(error, _WORTH_RETRYING))
 
 
 def observer(context: dg.AssetExecutionContext) -> Callable[[Progress], None]:
@@ -56,10 +54,8 @@ def observer(context: dg.AssetExecutionContext) -> Callable[[Progress], None]:
             return
         last = now
         left = progress.seconds_left
-        context.log.info(
-            f"{progress.done:,} of {progress.total:,} done, {progress.rate:,.1f} a second"
-            + (f", about {left:,.0f} s left" if left is not None else "")
-        )
+        rest = "" if left is None else f", about {left:,.0f} s left"
+        context.log.info(f"{progress.done:,} of {progress.total:,} done, {progress.rate:,.1f} a second{rest}")
 
     return observe
 

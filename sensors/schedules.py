@@ -22,6 +22,7 @@ from resources import GarageDatabase, GarageSettings
 def nightly(
     context: dg.ScheduleEvaluationContext, database: GarageDatabase, settings: GarageSettings
 ) -> Iterator[dg.RunRequest]:
+    """Ask for every active source, adding the keys of new ones first."""
     with database.database.transaction() as conn:
         sources.sync(conn, settings.config().sources)
         active = [row.slug for row in sources.sources(conn, active=True)]

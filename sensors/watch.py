@@ -69,12 +69,13 @@ class Tick:
     job=source_pipeline,
     minimum_interval_seconds=CONFIG.dagster.watch_seconds,
     default_status=dg.DefaultSensorStatus.RUNNING,
-    description="Walks the sources that are quick to walk, asks for a run of each that changed, and refuses the run that"
-    " would delete too much.",
+    description="Walks the sources that are quick to walk, asks for a run of each that changed, and refuses the run"
+    " that would delete too much.",
 )
 def source_watch(
     context: dg.SensorEvaluationContext, database: GarageDatabase, settings: GarageSettings
 ) -> dg.SensorResult:
+    """Look at each source in turn, beginning behind the last one of the tick before."""
     db, config = database.database, settings.config()
     with db.transaction() as conn:
         sources.sync(conn, config.sources)
@@ -143,9 +144,7 @@ def _refuse(tick: Tick, database: Database, row: Source, seen: Seen) -> None:
     error = seen.verdict.refusal(row.slug)
     tick.refused[row.slug] = str(error)
     with database.connection() as conn:
-        runs.refuse(
-            conn, row.id, cause=error.cause, known=error.known, vanished=error.vanished, detail=error.message
-        )
+        runs.refuse(conn, row.id, cause=error.cause, known=error.known, vanished=error.vanished, detail=error.message)
 
 
 def _mark(seen: Seen) -> str:

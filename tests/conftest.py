@@ -23,7 +23,7 @@ CHECKOUT = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real files and retrieval collections (GARAGE_SHARED, else `../shared`); skips where there is none."""
+    """The folder of real files and collections (GARAGE_SHARED, else `../shared`); skips where there is none."""
     folder = Path(os.environ.get("GARAGE_SHARED", CHECKOUT.parent / "shared"))
     if not (folder / "corpus").is_dir():
         pytest.skip("no folder of shared reading material: set GARAGE_SHARED")
@@ -114,9 +114,7 @@ class Home:
 
 
 @pytest.fixture
-def garage_home(
-    open_tmp: Path, database_url: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> Home:
+def garage_home(open_tmp: Path, database_url: str, models_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
     """An empty home named by the environment, as a person's own is."""
     folder = open_tmp / f"home-{os.urandom(4).hex()}"
     folder.mkdir(mode=0o755)

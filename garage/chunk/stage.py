@@ -115,5 +115,5 @@ class ChunksStage:
         with self.database.connection() as conn:
             return partition_digest(conn, "chunks", self.source_id)
 
-    def executor(self) -> AbstractContextManager[Executor]:
+    def executor(self) -> AbstractContextManager[Executor[PendingChunks, ChunkSet]]:
         return nullcontext(Inline())

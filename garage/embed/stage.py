@@ -50,16 +50,16 @@ class VectorsStage:
 
     def pending(self) -> Iterator[list[PendingVector]]:
         with self.database.connection() as conn:
-            yield from store.pending_vectors(
-                conn, self.model, self.source_id, batch=self.batch, rebuild=self.rebuild
-            )
+            yield from store.pending_vectors(conn, self.model, self.source_id, batch=self.batch, rebuild=self.rebuild)
 
     @property
     def work(self) -> Callable[[list[PendingVector]], Vectors]:
         return self._embed
 
     def _embed(self, passages: list[PendingVector]) -> Vectors:
-        texts = [format_document(self.entry, title=p.title, heading=p.heading_path or "", text=p.text) for p in passages]
+        texts = [
+            format_document(self.entry, title=p.title, heading=p.heading_path or "", text=p.text) for p in passages
+        ]
         return self.load().embed_documents(texts)
 
     def size(self, item: list[PendingVector]) -> int:
@@ -92,7 +92,7 @@ class VectorsStage:
         with self.database.connection() as conn:
             return vectors_digest(conn, self.model.table_name, self.source_id)
 
-    def executor(self) -> AbstractContextManager[Executor]:
+    def executor(self) -> AbstractContextManager[Executor[list[PendingVector], Vectors]]:
         # Two batches at a time, so that the model's contexts never wait for a batch's last text or for a commit.
         return threads(2)
 

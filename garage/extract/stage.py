@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -114,7 +114,7 @@ class _Recorded:
         self._workers = workers
 
     def map(
-        self, function: Callable[[Task], Outcome], items: Iterator[Task], *, ahead: int
+        self, function: Callable[[Task], Outcome], items: Iterable[Task], *, ahead: int
     ) -> Iterator[tuple[Task, Outcome]]:
         for task, result in self._workers.map(function, items, ahead=ahead):
             if isinstance(result, Failure):
@@ -156,7 +156,7 @@ class DocumentsStage:
         with self.database.connection() as conn:
             for file in store.pending_files(conn, self.source_id, self._versions(), rebuild=self.rebuild):
                 yield Task(
-                    path=os.path.join(root, path_of(file.uri)),
+                    path=root + b"/" + path_of(file.uri),
                     file=file,
                     corpus_class=self.row.default_class,
                     trust_tier=self.row.default_trust,
@@ -179,7 +179,7 @@ class DocumentsStage:
                 store.refresh_outcome(conn, self.source_id, file)
                 store.touch_document(conn, self.source_id, file.uri, mtime_ns=file.mtime_ns)
                 return {"unchanged": 1}
-            store.put_outcome(conn, self.source_id, file, result.outcome, result.reason, result.sha256)
+            store.put_outcome(conn, self.source_id, file, result.outcome, reason=result.reason, sha256=result.sha256)
             if result.document is not None and result.chunks is not None:
                 done = store.put_document(conn, self.source_id, result.document, result.chunks)
                 return {
@@ -212,12 +212,10 @@ class DocumentsStage:
             return partition_digest(conn, "documents", self.source_id)
 
     @contextmanager
-    def _workers(self) -> Iterator[Executor]:
+    def _workers(self) -> Iterator[Executor[Task, Outcome]]:
         workers = self.limits.workers or os.cpu_count() or 1
-        with Isolated(
-            workers=workers, seconds=self.limits.seconds, memory_bytes=self.limits.memory_bytes
-        ) as isolated:
+        with Isolated(workers=workers, seconds=self.limits.seconds, memory_bytes=self.limits.memory_bytes) as isolated:
             yield _Recorded(isolated)
 
-    def executor(self) -> AbstractContextManager[Executor]:
+    def executor(self) -> AbstractContextManager[Executor[Task, Outcome]]:
         return self._workers()

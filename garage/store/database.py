@@ -3,10 +3,10 @@
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import psycopg
 from psycopg import Connection, sql
@@ -56,10 +56,8 @@ def ensure_database(maintenance: str, name: str) -> None:
     with psycopg.connect(maintenance, autocommit=True) as conn:
         if conn.execute("select 1 from pg_database where datname = %s", (name,)).fetchone():
             return
-        try:
+        with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):  # somebody was faster
             conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
-        except (psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):
-            pass  # somebody else was faster
 
 
 class Database:
@@ -158,7 +156,5 @@ def _register(conn: Connection[Row]) -> None:
     """Teaches a new connection pgvector's types, once the extension is there."""
     from pgvector.psycopg import register_vector
 
-    try:
+    with suppress(psycopg.ProgrammingError):  # before the first migration there is no such type
         register_vector(conn)
-    except psycopg.ProgrammingError:
-        pass  # before the first migration there is no such type

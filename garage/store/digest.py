@@ -7,7 +7,9 @@ from psycopg import Connection
 from garage.store.database import Row
 
 # A sum of two independent 64-bit hashes a row does not depend on the rows' order, so nothing is sorted or sent.
-_SUMS = "select count(*), coalesce(sum(hashtextextended({row}, 0)), 0), coalesce(sum(hashtextextended({row}, 1)), 0) from "
+_SUMS = (
+    "select count(*), coalesce(sum(hashtextextended({row}, 0)), 0), coalesce(sum(hashtextextended({row}, 1)), 0) from "
+)
 
 _PARTITIONS = {
     "source_files": ("uri || '|' || size || '|' || mtime_ns || '|' || extractor", "source_files where source_id = %s"),

@@ -114,7 +114,7 @@ _PENDING_CHUNKS = """
 
 def count_pending_files(conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> int:
     """Length of `pending_files`."""
-    row = conn.execute("select count(*)" + _PENDING_FILES, _files(source_id, versions, rebuild)).fetchone()
+    row = conn.execute("select count(*)" + _PENDING_FILES, _files(source_id, versions, rebuild=rebuild)).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -130,7 +130,7 @@ def pending_files(
                 " o.extractor_fingerprint is not distinct from now.fingerprint and not %(rebuild)s as same_version"
                 + _PENDING_FILES
                 + " and f.uri > %(last)s order by f.uri limit %(page)s",
-                _files(source_id, versions, rebuild) | {"last": last, "page": PAGE},
+                _files(source_id, versions, rebuild=rebuild) | {"last": last, "page": PAGE},
             ).fetchall()
         yield from page
         if len(page) < PAGE:
@@ -138,7 +138,7 @@ def pending_files(
         last = page[-1].uri
 
 
-def _files(source_id: int, versions: Mapping[str, str], rebuild: bool) -> dict[str, object]:
+def _files(source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> dict[str, object]:
     names, prints = list(versions), list(versions.values())
     return {"source": source_id, "extractors": names, "fingerprints": prints, "rebuild": rebuild}
 
@@ -150,7 +150,7 @@ def document_kinds(conn: Connection[Row], source_id: int) -> list[str]:
 
 def count_pending_chunks(conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> int:
     """Length of `pending_chunks`."""
-    row = conn.execute("select count(*)" + _PENDING_CHUNKS, _kinds(source_id, versions, rebuild)).fetchone()
+    row = conn.execute("select count(*)" + _PENDING_CHUNKS, _kinds(source_id, versions, rebuild=rebuild)).fetchone()
     return int(row[0]) if row else 0
 
 
@@ -165,7 +165,7 @@ def pending_chunks(
                 "select d.id as document_id, d.title, d.kind, d.body_start, d.content, d.content_sha256"
                 + _PENDING_CHUNKS
                 + " and d.id > %(last)s order by d.id limit 50",
-                _kinds(source_id, versions, rebuild) | {"last": last},
+                _kinds(source_id, versions, rebuild=rebuild) | {"last": last},
             ).fetchall()
         yield from page
         if len(page) < 50:
@@ -173,7 +173,7 @@ def pending_chunks(
         last = page[-1].document_id
 
 
-def _kinds(source_id: int, versions: Mapping[str, str], rebuild: bool) -> dict[str, object]:
+def _kinds(source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> dict[str, object]:
     return {"source": source_id, "kinds": list(versions), "versions": list(versions.values()), "rebuild": rebuild}
 
 
@@ -200,7 +200,13 @@ def put_document(conn: Connection[Row], source_id: int, document: DocumentRow, c
 
 
 def put_chunks(
-    conn: Connection[Row], source_id: int, document_id: int, content_sha256: bytes, chunks: ChunkSet, *, new: bool = False
+    conn: Connection[Row],
+    source_id: int,
+    document_id: int,
+    content_sha256: bytes,
+    chunks: ChunkSet,
+    *,
+    new: bool = False,
 ) -> ChunkCounts:
     """Replaces a document's passages; one whose text and chunker match keeps its row, and so its vectors."""
     kept: list[tuple[int, ChunkRow]] = []
@@ -243,7 +249,8 @@ def _move(conn: Connection[Row], kept: Sequence[tuple[int, ChunkRow]]) -> None:
         " from unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::bytea[],"
         " %s::text[], %s::text[])"
         " as n(id, ord, char_start, char_end, start_line, end_line, heading_path, input_sha256, prose, code)"
-        " where c.id = n.id and (c.ord, c.char_start, c.char_end, c.start_line, c.end_line, c.heading_path, c.input_sha256,"
+        " where c.id = n.id"
+        " and (c.ord, c.char_start, c.char_end, c.start_line, c.end_line, c.heading_path, c.input_sha256,"
         " c.lexical_prose, c.lexical_code) is distinct from (n.ord, n.char_start, n.char_end, n.start_line, n.end_line,"
         " n.heading_path, n.input_sha256, n.prose, n.code)",
         ([chunk_id for chunk_id, _ in kept], [c.ord for c in rows], [c.char_start for c in rows],
@@ -273,7 +280,7 @@ def touch_document(conn: Connection[Row], source_id: int, uri: str, *, mtime_ns:
 
 
 def put_outcome(
-    conn: Connection[Row], source_id: int, file: PendingFile, outcome: str, reason: str, sha256: bytes | None
+    conn: Connection[Row], source_id: int, file: PendingFile, outcome: str, *, reason: str, sha256: bytes | None
 ) -> None:
     """Remembers how an attempt ended, so that the file is not opened again until something changes."""
     conn.execute(
@@ -324,6 +331,17 @@ def outcome_counts(conn: Connection[Row], source_id: int) -> dict[str, int]:
             (source_id,),
         ).fetchall()
     )
+
+
+def outcomes_by_source(conn: Connection[Row]) -> dict[str, dict[str, int]]:
+    """How many files ended in which outcome, by active source."""
+    found: dict[str, dict[str, int]] = {}
+    for slug, outcome, files in conn.execute(
+        "select s.slug, o.outcome, count(*) from ingest_outcomes o join sources s on s.id = o.source_id and s.active"
+        " group by s.slug, o.outcome order by s.slug, o.outcome"
+    ):
+        found.setdefault(slug, {})[outcome] = files
+    return found
 
 
 def counts(conn: Connection[Row], source_id: int) -> tuple[int, int]:

@@ -56,7 +56,7 @@ class PendingVector:
 
 
 def table_name(slug: str) -> str:
-    """`emb_<slug>` with what Postgres would quote or cut replaced; a digest keeps two slugs apart where that collides."""
+    """`emb_<slug>` with what Postgres would quote or cut replaced; where that could collide, a digest keeps them apart."""
     plain = "emb_" + re.sub(r"[^a-z0-9]", "_", slug)
     if len(plain) <= _NAME_LIMIT and re.fullmatch(r"[a-z0-9-]+", slug):
         return plain
@@ -91,8 +91,10 @@ def register(
         assert row is not None
         conn.execute(
             sql.SQL(
-                "create table if not exists {table} (chunk_id bigint not null references garage.chunks on delete cascade,"
-                " input_sha256 bytea not null, embedding {type} not null, primary key (chunk_id) include (input_sha256))"
+                "create table if not exists {table} ("
+                "chunk_id bigint not null references garage.chunks on delete cascade,"
+                " input_sha256 bytea not null, embedding {type} not null,"
+                " primary key (chunk_id) include (input_sha256))"
             ).format(table=row.table, type=row.column_type)
         )
         conn.execute(
@@ -163,7 +165,9 @@ def pending_vectors(
     last = 0
     query = (
         sql.SQL("select c.id as chunk_id, d.title, c.heading_path, c.text, {} as vector_sha256").format(_WANTED)
-        + sql.SQL(" from chunks c join documents d on d.id = c.document_id left join {} e on e.chunk_id = c.id").format(row.table)
+        + sql.SQL(" from chunks c join documents d on d.id = c.document_id left join {} e on e.chunk_id = c.id").format(
+            row.table
+        )
         + sql.SQL(
             " where c.source_id = %(source)s and c.id > %(last)s"
             " and (%(rebuild)s or e.input_sha256 is distinct from {}) order by c.id limit %(limit)s"
@@ -213,9 +217,21 @@ def count_vectors(conn: Connection[Row], row: EmbeddingModel, source_id: int | N
     if source_id is None:
         query = sql.SQL("select count(*) from {}").format(row.table)
     else:
-        query = sql.SQL("select count(*) from chunks c join {} e on e.chunk_id = c.id where c.source_id = %s").format(row.table)
+        query = sql.SQL("select count(*) from chunks c join {} e on e.chunk_id = c.id where c.source_id = %s").format(
+            row.table
+        )
     result = conn.execute(query, () if source_id is None else (source_id,)).fetchone()
     return int(result[0]) if result else 0
+
+
+def pending_by_source(conn: Connection[Row], row: EmbeddingModel) -> dict[str, int]:
+    """Passages without a current vector of this model, by active source; sources without any are left out."""
+    query = sql.SQL(
+        "select s.slug, count(*) from chunks c join sources s on s.id = c.source_id and s.active"
+        " left join {table} e on e.chunk_id = c.id where e.input_sha256 is distinct from {wanted}"
+        " group by s.slug order by s.slug"
+    ).format(table=row.table, wanted=_WANTED)
+    return dict(conn.execute(query, {"fingerprint": row.fingerprint}).fetchall())
 
 
 def is_complete(conn: Connection[Row], row: EmbeddingModel) -> bool:

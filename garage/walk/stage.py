@@ -42,7 +42,7 @@ def record(
 ) -> Report:
     """Walks a source and records what it saw.
 
-    Raises SourceUnavailable when the root cannot be read, and DeletionRefused when too much vanished; nothing is changed
+    Raises SourceUnavailable when the root cannot be read, and DeletionRefused when too much vanished; nothing changes
     then. A walk that did not see everything adds and changes, but deletes nothing.
     """
     started = time.monotonic()
@@ -126,7 +126,7 @@ def _observed(walked: Walk, source: str, known: int, observe: Callable[[Progress
 
 def _counts(seen: Seen, deleted: int) -> dict[str, int]:
     stats = seen.walk.stats
-    counts = {
+    return {
         "files": stats.listed,
         "bytes": stats.bytes,
         "folders": stats.dirs,
@@ -137,7 +137,6 @@ def _counts(seen: Seen, deleted: int) -> dict[str, int]:
         "skipped": sum(stats.skipped.values()),
         "unreadable": stats.unreadable + stats.unreadable_files,
     }
-    return counts
 
 
 def _record_failure(database: Database, source: Source, stage_run: int, error: BaseException) -> None:

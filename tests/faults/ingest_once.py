@@ -1,6 +1,6 @@
 """Brings one source up to date in a process of its own, and kills that process at a named point.
 
-`python ingest_once.py SLUG [POINT COUNT]`: the COUNT-th call of POINT ends with SIGKILL, in the middle of its transaction.
+`python ingest_once.py SLUG [POINT COUNT]`: the COUNT-th call of POINT ends with SIGKILL, inside its transaction.
 """
 
 import importlib

@@ -40,7 +40,9 @@ def contents(home: Any) -> dict[str, list[Any]]:
         models = [name for (name,) in conn.execute("select table_name from embedding_models order by 1")]
         return {
             "files": conn.execute("select uri, size, mtime_ns from source_files order by 1").fetchall(),
-            "documents": conn.execute("select uri, title, kind, content, source_sha256 from documents order by 1").fetchall(),
+            "documents": conn.execute(
+                "select uri, title, kind, content, source_sha256 from documents order by 1"
+            ).fetchall(),
             "chunks": conn.execute(
                 "select d.uri, c.ord, c.text, c.char_start, c.char_end, c.heading_path from chunks c"
                 " join documents d on d.id = c.document_id order by 1, 2"
@@ -49,7 +51,8 @@ def contents(home: Any) -> dict[str, list[Any]]:
             **{
                 table: conn.execute(
                     f"select d.uri, c.ord, e.input_sha256, e.embedding::text from {table} e"
-                    " join chunks c on c.id = e.chunk_id join documents d on d.id = c.document_id order by 1, 2".encode()
+                    " join chunks c on c.id = e.chunk_id join documents d on d.id = c.document_id"
+                    " order by 1, 2".encode()
                 ).fetchall()
                 for table in models
             },
@@ -93,7 +96,7 @@ def test_a_second_run_opens_no_file_and_writes_no_row(
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
         if watching and event == "open" and isinstance(arguments[0], str | bytes):
             path = os.fsdecode(arguments[0])
-            if path.startswith(str(library)) and os.path.isfile(path):
+            if path.startswith(str(library)) and Path(path).is_file():
                 opened.append(path)
 
     sys.addaudithook(hook)
@@ -126,7 +129,8 @@ def test_the_data_versions_of_a_second_run_are_those_of_the_first(
                 dg.AssetRecordsFilter(asset_key=key, asset_partitions=["lib"]), limit=1
             ).records
             materialization = records[0].asset_materialization
-            assert materialization is not None and materialization.tags is not None
+            assert materialization is not None
+            assert materialization.tags is not None
             found[key.to_user_string()] = materialization.tags["dagster/data_version"]
         return found
 
@@ -154,9 +158,7 @@ def test_an_edit_near_the_end_keeps_the_other_passages_and_their_vectors(
     assert second["embeddings/all-minilm-l6-v2"]["embedded"] == second["documents"]["chunks_written"] <= 2
 
 
-def test_identical_texts_share_their_vectors(
-    garage_home: Any, tmp_path: Path, instance: dg.DagsterInstance
-) -> None:
+def test_identical_texts_share_their_vectors(garage_home: Any, tmp_path: Path, instance: dg.DagsterInstance) -> None:
     root = tmp_path / "twins"
     for folder in ("a", "b"):
         (root / folder).mkdir(parents=True)
@@ -200,7 +202,8 @@ def test_losing_more_than_a_quarter_is_refused_until_it_is_allowed(
         (library / "notes" / f"day-{number}.md").unlink()
     said = run(instance, garage_home)
     assert said["status"] == "refused"
-    assert "3 of 10" in said["message"] and "--force" in said["message"]
+    assert "3 of 10" in said["message"]
+    assert "--force" in said["message"]
     assert contents(garage_home) == before
     allowed = run(instance, garage_home, allow_deletes=True)
     assert allowed["stages"]["source_files"]["deleted"] == 3
@@ -208,9 +211,7 @@ def test_losing_more_than_a_quarter_is_refused_until_it_is_allowed(
     assert len(contents(garage_home)["documents"]) == 7
 
 
-def test_losing_a_fifth_is_simply_followed(
-    garage_home: Any, library: Path, instance: dg.DagsterInstance
-) -> None:
+def test_losing_a_fifth_is_simply_followed(garage_home: Any, library: Path, instance: dg.DagsterInstance) -> None:
     garage_home.configure({"name": "lib", "root": library})
     run(instance, garage_home)
     for number in range(2):

@@ -174,9 +174,7 @@ def test_a_retired_source_is_not_asked_for_and_keeps_its_partition(
     assert list(instance.get_dynamic_partitions("source")) == ["lib"]
 
 
-def test_the_nightly_schedule_asks_for_every_active_source(
-    garage_home: Any, library: Path, tmp_path: Path
-) -> None:
+def test_the_nightly_schedule_asks_for_every_active_source(garage_home: Any, library: Path, tmp_path: Path) -> None:
     from datetime import UTC, datetime
 
     from resources import GarageDatabase, GarageSettings
@@ -185,11 +183,14 @@ def test_the_nightly_schedule_asks_for_every_active_source(
     other = tmp_path / "other"
     other.mkdir()
     garage_home.configure({"name": "lib", "root": library}, {"name": "other", "root": other})
-    with dg.instance_for_test() as instance, dg.build_schedule_context(
-        instance=instance,
-        scheduled_execution_time=datetime(2026, 1, 2, 3, tzinfo=UTC),
-        resources={"database": GarageDatabase(), "settings": GarageSettings()},
-    ) as context:
+    with (
+        dg.instance_for_test() as instance,
+        dg.build_schedule_context(
+            instance=instance,
+            scheduled_execution_time=datetime(2026, 1, 2, 3, tzinfo=UTC),
+            resources={"database": GarageDatabase(), "settings": GarageSettings()},
+        ) as context,
+    ):
         requests = list(nightly(context))
     assert [request.partition_key for request in requests] == ["lib", "other"]
     assert len({request.run_key for request in requests}) == 2
