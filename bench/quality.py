@@ -222,8 +222,8 @@ def measure(
     collections: Sequence[str] = COLLECTIONS, *, cache: Path | None = None, models: Path | None = None
 ) -> dict[str, Any]:
     """nDCG and recall by collection and mode; `by_group` splits collections that speak several languages."""
-    folder = Path(os.environ.get("GARAGE_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "eval"
-    directory = models or _models_directory()
+    folder = shared_directory() / "eval"
+    directory = models or models_directory()
     real = open_embedder(builtin()[DEFAULT_EMBEDDER], directory)
     embedder = Remembered(real, cache or Path(tempfile.gettempdir()) / "garage-bench-vectors")
     result: dict[str, Any] = {"model": embedder.slug, "collections": {}}
@@ -267,7 +267,13 @@ def _measured(database: Database, collection: Collection, embedder: Embedder) ->
     return measured
 
 
-def _models_directory() -> Path:
+def shared_directory() -> Path:
+    """GARAGE_SHARED, else `shared` beside the checkout; it need not exist."""
+    return Path(os.environ.get("GARAGE_SHARED", Path(__file__).resolve().parents[2] / "shared"))
+
+
+def models_directory() -> Path:
+    """GARAGE_MODELS_DIR, else the user's cache."""
     from platformdirs import user_cache_path
 
     given = os.environ.get("GARAGE_MODELS_DIR")

@@ -1,8 +1,8 @@
 """Runs the job for some sources in this process: what `garage update` starts.
 
 `python -m garage_assets.launch [--source S]... [--force] [--rebuild]` prints one JSON object a source to standard
-output and exits with 0 when all succeeded. The runs are ordinary runs of the instance, with the partition's tag, events and
-lineage; whether the daemon runs does not matter.
+output and exits with 0 when all succeeded. The runs are ordinary runs of the instance, with the partition's tag, events
+and lineage; whether the daemon runs does not matter.
 """
 
 import argparse

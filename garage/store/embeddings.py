@@ -56,7 +56,7 @@ class PendingVector:
 
 
 def table_name(slug: str) -> str:
-    """`emb_<slug>` with what Postgres would quote or cut replaced; where that could collide, a digest keeps them apart."""
+    """`emb_<slug>` with what Postgres would quote or cut replaced; where that may collide, a digest is added."""
     plain = "emb_" + re.sub(r"[^a-z0-9]", "_", slug)
     if len(plain) <= _NAME_LIMIT and re.fullmatch(r"[a-z0-9-]+", slug):
         return plain

@@ -90,8 +90,12 @@ def nearest(
     limit: int,
     filters: Filters = Filters(),  # noqa: B008  # frozen
     ef_search: int = 100,
+    exact_below: int = EXACT_BELOW,
 ) -> list[tuple[int, float]]:
-    """The nearest passages of a model: (chunk id, cosine distance), nearest first, ties by id."""
+    """The nearest passages of a model: (chunk id, cosine distance), nearest first, ties by id.
+
+    A filter that leaves at most `exact_below` passages is answered exactly, others by the index.
+    """
     scope = _scope(conn, filters)
     parameters = {
         **scope.parameters,

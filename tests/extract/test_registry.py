@@ -24,7 +24,7 @@ def test_every_module_that_has_the_shape_of_an_extractor_is_registered() -> None
     folder = Path(registry.__file__).parent
     shaped = {path.stem for path in folder.glob("*.py") if "\nSUFFIXES = " in path.read_text(encoding="utf-8")}
     assert shaped == set(EXTRACTORS)
-    assert all(module.NAME == name for name, module in EXTRACTORS.items())
+    assert all(name == module.NAME for name, module in EXTRACTORS.items())
 
 
 def test_endings_are_lower_case_and_kinds_are_known() -> None:
