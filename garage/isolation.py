@@ -184,7 +184,8 @@ class Isolated:
             self._returned.appendleft(pending)
             if worker is None or worker.held:
                 return  # a worker that died holding items is found out when it is read
-            self._bury(worker)
+            for _ in self._received(worker):  # it holds nothing, so this is its last word about itself, if any
+                pass
 
     def _worker_for(self, pending: _Pending, depth: int, function: Callable[[T], R]) -> _Worker | None:
         """An idle worker, else a new one, else the least busy one if it may be given more."""
@@ -201,7 +202,7 @@ class Isolated:
         try:
             message = worker.connection.recv_bytes()
         except (EOFError, OSError):
-            blamed = worker.held.popleft() if worker.ready else None
+            blamed = worker.held.popleft() if worker.ready and worker.held else None
             code = self._bury(worker)
             if blamed is not None:
                 yield blamed.item, self._cause(code)

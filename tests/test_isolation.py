@@ -355,10 +355,11 @@ def test_a_worker_is_prepared_before_its_first_item() -> None:
         assert outcomes(workers, prepared, [1, 2]) == {1: ["ready"], 2: ["ready"]}
 
 
-def test_preparation_that_fails_is_told_at_once() -> None:
+@pytest.mark.parametrize("item", [b"small", bytes(5 * MIB)])
+def test_preparation_that_fails_is_told_at_once(item: bytes) -> None:
     with isolated(initializer=raise_at_start) as workers:
         with pytest.raises(WorkersUnavailable, match="LookupError: nothing to start with") as caught:
-            outcomes(workers, double, [1])
+            outcomes(workers, echo, [item])
         assert caught.value.reason == "LookupError: nothing to start with"
 
 
