@@ -1,0 +1,6 @@
+"""The words that options accept, repeated from the library so that `--help` need not load it; a test compares them."""
+
+CLASSES = ("document", "code", "communication")
+TRUSTS = ("authored", "received", "reference")
+MODES = ("hybrid", "vector", "keyword")
+POOLINGS = ("file", "mean", "cls", "last")
