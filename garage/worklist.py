@@ -17,6 +17,7 @@ from garage.store import runs
 from garage.store.database import Database
 
 HEARTBEAT_SECONDS = 1.0
+RECORD_SECONDS = 2.0  # for writing down that a stage failed: the server may be what did
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -189,7 +190,7 @@ def _record_failure(
 ) -> None:
     reason = "interrupted" if not isinstance(error, Exception) else type(error).__name__
     try:
-        with database.connection() as conn:
+        with database.connection(wait=RECORD_SECONDS) as conn:
             runs.finish(conn, stage_run, done=done, counts=counts, error=reason)
     except Exception:  # noqa: BLE001  # the database may be what failed; the first error is the one to tell
         return

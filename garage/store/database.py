@@ -1,5 +1,6 @@
 """Connections: one pool, transactions, advisory locks; finding the server or starting it."""
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -14,11 +15,15 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from garage.store.cluster import Cluster
-from garage.store.errors import DatabaseUnavailable, SourceBusy, explained
+from garage.store.errors import DatabaseUnavailable, SourceBusy, explained, unavailable
 
 Row = tuple[Any, ...]  # a row's column types are the query's business
 URL_VARIABLE = "GARAGE_DATABASE_URL"
 _OPTIONS = "-c search_path=garage,public -c client_min_messages=warning"
+_PATIENCE = 30.0  # seconds: a server that restarts, or recovers from a crash, is back by then
+
+# What the pool says of each failed attempt is said once, by the error at the end of them.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +58,30 @@ class Server:
 
 def ensure_database(maintenance: str, name: str) -> None:
     """Creates database `name` on the server of the `maintenance` URL, if it is missing."""
-    with psycopg.connect(maintenance, autocommit=True) as conn:
+    with connected(maintenance) as conn:
         if conn.execute("select 1 from pg_database where datname = %s", (name,)).fetchone():
             return
         with suppress(psycopg.errors.DuplicateDatabase, psycopg.errors.UniqueViolation):  # somebody was faster
             conn.execute(sql.SQL("create database {}").format(sql.Identifier(name)))
+
+
+@contextmanager
+def _explaining() -> Iterator[None]:
+    """Driver errors that a person can act on leave the block explained."""
+    try:
+        yield
+    except psycopg.Error as error:
+        better = explained(error)
+        if better is error:
+            raise
+        raise better from error
+
+
+@contextmanager
+def connected(conninfo: str) -> Iterator[Connection[Row]]:
+    """A connection outside of any pool, in autocommit mode. Raises DatabaseUnavailable."""
+    with _explaining(), psycopg.connect(conninfo, autocommit=True) as conn:
+        yield conn
 
 
 class Database:
@@ -83,33 +107,37 @@ class Database:
             self._pool = None
 
     @contextmanager
-    def connection(self) -> Iterator[Connection[Row]]:
-        """A connection in autocommit mode; driver errors that a person can act on come out explained."""
+    def connection(self, *, wait: float = _PATIENCE) -> Iterator[Connection[Row]]:
+        """A connection in autocommit mode; driver errors that a person can act on come out explained.
+
+        Raises DatabaseUnavailable when there is none within `wait` seconds; until then a server may come back.
+        """
         if self._pool is None:
             self._pool = ConnectionPool(
                 self._conninfo,
                 min_size=0,
                 max_size=self._max_size,
-                timeout=30.0,
-                reconnect_timeout=1.0,
+                # A pool that gives up sooner leaves those who wait without a connection when the server is back.
+                reconnect_timeout=_PATIENCE,
                 kwargs={"autocommit": True},
                 configure=_register,
                 check=ConnectionPool.check_connection,
                 open=True,
             )
+        with _explaining():
+            try:
+                with self._pool.connection(timeout=wait) as conn:
+                    yield conn
+            except PoolTimeout as error:
+                raise self._unreachable() from error
+
+    def _unreachable(self) -> DatabaseUnavailable:
+        """Why there is no connection: the pool only knows that there was none."""
         try:
-            with self._pool.connection() as conn:
-                yield conn
-        except PoolTimeout as error:
-            raise DatabaseUnavailable(
-                "The database cannot be reached; what was stored before is safe.",
-                hint="`garage up` starts the embedded one; with GARAGE_DATABASE_URL, check that server.",
-            ) from error
+            psycopg.connect(self._conninfo, connect_timeout=2).close()
         except psycopg.Error as error:
-            better = explained(error)
-            if better is error:
-                raise
-            raise better from error
+            return unavailable(str(error))
+        return unavailable(f"all {self._max_size} connections of this process are in use")
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Row]]:
@@ -131,7 +159,7 @@ class Database:
         seconds, calling `waiting` once when it has to; raises SourceBusy after that. The lock ends with the connection,
         so a killed holder releases it.
         """
-        with psycopg.connect(self._conninfo, autocommit=True) as conn:
+        with connected(self._conninfo) as conn:
             deadline, told = time.monotonic() + wait, False
             while True:
                 row = conn.execute("select pg_try_advisory_lock(hashtextextended(%s, 0))", (what,)).fetchone()

@@ -11,7 +11,7 @@ class StoreError(GarageError):
 
 
 class DatabaseUnavailable(StoreError):
-    """The server cannot be reached, or went away."""
+    """The server cannot be reached, or went away (`reason`: in the driver's words)."""
 
 
 class DatabaseFull(StoreError):
@@ -42,6 +42,16 @@ class DimensionMismatch(StoreError):
     """A model's vectors have another width than its table (`slug`, `expected`, `got`)."""
 
 
+def unavailable(reason: str) -> DatabaseUnavailable:
+    """The error for a server that does not answer; `reason` is what the driver or the server said."""
+    first, *_ = reason.splitlines() or ["no reason was given"]
+    return DatabaseUnavailable(
+        f"The database cannot be reached ({first.strip()}); what was stored before is safe.",
+        hint="`garage up` starts the embedded one; with GARAGE_DATABASE_URL, check that server.",
+        reason=first.strip(),
+    )
+
+
 def explained(error: psycopg.Error) -> Exception:
     """The error a person can act on, for what the driver raised; the driver's own where there is nothing to add."""
     if isinstance(error, pg.DiskFull):
@@ -51,8 +61,5 @@ def explained(error: psycopg.Error) -> Exception:
         )
     gone = (pg.AdminShutdown, pg.CrashShutdown, pg.CannotConnectNow)
     if isinstance(error, gone) or (isinstance(error, psycopg.OperationalError) and error.sqlstate is None):
-        return DatabaseUnavailable(
-            "The database cannot be reached; what was stored before is safe.",
-            hint="`garage up` starts the embedded one; with GARAGE_DATABASE_URL, check that server.",
-        )
+        return unavailable(str(error))
     return error

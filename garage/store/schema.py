@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import psycopg
 from psycopg import Connection
 
-from garage.store.database import Database, Row
+from garage.store.database import Database, Row, connected
 from garage.store.errors import ExtensionMissing, MigrationChanged, SchemaTooNew, StoreError
 from garage.store.lexical import ensure_lexical
 
@@ -48,7 +48,7 @@ def migrate(database: Database) -> list[int]:
     """
     known = migrations()
     # A fresh pool connection is made afterwards, so that the vector type is known to all of them.
-    with psycopg.connect(database.url, autocommit=True) as conn:
+    with connected(database.url) as conn:
         if _is_current(conn, known):
             return []
         conn.execute("select pg_advisory_lock(hashtextextended(%s, 0))", (_LOCK,))

@@ -16,7 +16,7 @@ from garage.store.sources import Source
 from garage.walk.errors import DeletionRefused
 from garage.walk.guard import Decision, Verdict, judge
 from garage.walk.walker import FileRecord, Walk, walk
-from garage.worklist import Progress, Report
+from garage.worklist import RECORD_SECONDS, Progress, Report
 
 STAGE = "source_files"
 
@@ -141,7 +141,7 @@ def _counts(seen: Seen, deleted: int) -> dict[str, int]:
 
 def _record_failure(database: Database, source: Source, stage_run: int, error: BaseException) -> None:
     try:
-        with database.connection() as conn:
+        with database.connection(wait=RECORD_SECONDS) as conn:
             if isinstance(error, DeletionRefused):
                 runs.refuse(
                     conn, source.id, cause=error.cause, known=error.known, vanished=error.vanished, detail=error.message
