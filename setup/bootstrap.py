@@ -131,7 +131,7 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for path in [ROOT / "pyproject.toml", ROOT / "requirements.lock", *sorted(SETUP.glob("*.*"))]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    for fact in (ROOT, CACHE, sys.version, platform.machine()):
+    for fact in (ROOT, CACHE, platform.python_version(), platform.machine()):
         digest.update(str(fact).encode() + b"\0")
     return digest.hexdigest()
 
