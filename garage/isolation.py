@@ -249,7 +249,7 @@ class Isolated:
                 [sys.executable, "-P", "-c", _BOOT, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
                 pass_fds=(theirs.fileno(), lifeline_end),
                 start_new_session=True,  # an interrupt typed at the terminal is for the parent to act on
             )
@@ -271,6 +271,13 @@ class Isolated:
         for worker in workers:
             self._workers.remove(worker)
             worker.end()
+
+
+def _search_path() -> Iterator[str]:
+    """Where this process finds its modules; and this package, which a host may have loaded from elsewhere."""
+    for path in sys.path:
+        yield path or str(Path.cwd())
+    yield str(Path(__file__).parents[1])
 
 
 def _unavailable(reason: str) -> WorkersUnavailable:

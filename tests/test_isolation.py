@@ -390,3 +390,11 @@ def _first_note(folder: Path, *, more_than: int = 0) -> int:
             return int(notes[0].name)
         time.sleep(0.01)
     raise AssertionError("no worker has begun")
+
+
+def test_workers_find_this_package_when_the_search_path_no_longer_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path not in ("", str(ROOT))])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.chdir("/")
+    with Isolated(workers=1, seconds=10, memory_bytes=1 << 28) as workers:
+        assert [result for _, result in workers.map(os.path.basename, ["/a/b"], ahead=1)] == ["b"]
