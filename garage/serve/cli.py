@@ -80,6 +80,9 @@ def _told(error: Exception, *, as_json: bool) -> int:
     error = _explained(error)
     if isinstance(error, GarageError):
         message, hint = error.message.rstrip(), error.hint
+    elif isinstance(error, OSError) and error.filename:
+        message = f"{os.fsdecode(error.filename)}: {error.strerror}."
+        hint = "Check that it is what Garage takes it for, that you may write there, and that the disk has room."
     else:
         message = f"Something failed that should not have: {type(error).__name__}: {error}".rstrip()
         hint = f"Set {DEBUG_VARIABLE}=1 and run the same command again to see where."

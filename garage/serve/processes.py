@@ -61,7 +61,7 @@ def is_alive(service: Service) -> bool:
             return (
                 process.status() != psutil.STATUS_ZOMBIE
                 and abs(process.create_time() - service.started) < _CLOCK_TOLERANCE
-                and tuple(process.cmdline()) == service.command
+                and tuple(process.cmdline()[1:]) == service.command[1:]  # an interpreter may go by another name
             )
     except psutil.Error:
         return False

@@ -103,7 +103,9 @@ def down(home: Path, *, tell: Tell) -> Down:
 
     Postgres goes last: a run that is being stopped writes down how far it came.
     """
-    stopped = []
+    stopped: list[str] = []
+    if not home.exists():
+        return Down((), external_database=Server.of(home).embedded is None)
     with _alone(home, tell):
         found = [service for name in (DAEMON, WEBSERVER) if (service := processes.running(home, name))]
         if found:

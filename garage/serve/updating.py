@@ -26,6 +26,7 @@ from garage.serve.opening import opened, require_sources
 from garage.serve.processes import interruptible_children, last_words
 from garage.store import runs, sources
 from garage.store.database import Database
+from garage.store.errors import DatabaseUnavailable, UnknownSource
 from garage.store.runs import StageRun
 
 LAUNCH = (sys.executable, "-m", "garage_assets.launch")
@@ -95,9 +96,7 @@ def update(
     """
     with opened(config, starting=starting) as database:
         require_sources(database, names)
-        with database.connection() as conn:
-            if not names and not sources.sources(conn, active=True):
-                raise NoSources("There are no sources yet.", hint="`garage source add FOLDER` registers one.")
+        _require_something_to_do(database, names)
         ensure_dagster_database(config)
         prepare_folders(config)
         command = [*launch]
@@ -109,7 +108,9 @@ def update(
             lines = _Lines(process)
             before = _stages(database)
             while not lines.ended(POLL_SECONDS):
-                watch([run for key, run in _stages(database).items() if key not in before])
+                # A server that went away is for the run to tell of; watching it must not end it.
+                with suppress(DatabaseUnavailable):
+                    watch([run for key, run in _stages(database).items() if key not in before])
             code = process.wait()
     done = tuple(_parsed(line) for line in lines.read)
     if not done or (code and all(source.succeeded for source in done)):
@@ -119,6 +120,17 @@ def update(
             log=log,
         )
     return Updated(done, written(done))
+
+
+def _require_something_to_do(database: Database, names: Sequence[str]) -> None:
+    with database.connection() as conn:
+        active = {row.slug for row in sources.sources(conn, active=True)}
+    if off := [name for name in names if name not in active]:
+        raise UnknownSource(
+            f"The source '{off[0]}' is switched off.", hint="Set `enabled: true` for it in garage.yaml.", source=off[0]
+        )
+    if not active:
+        raise NoSources("There are no sources yet.", hint="`garage source add FOLDER` registers one.")
 
 
 def written(done: Iterable[SourceUpdate]) -> dict[str, int]:

@@ -156,6 +156,15 @@ def test_a_failure_nobody_foresaw_is_a_sentence_too(
     assert "Traceback" not in answer.err
 
 
+def test_a_file_in_the_place_of_a_folder_is_named(garage: Any, plain_home: Path) -> None:
+    plain_home.mkdir()
+    (plain_home / "services").write_text("", encoding="utf-8")
+    answer = garage("up")
+    assert answer.code == 1
+    assert f"{plain_home}/services: File exists." in answer.err
+    assert "that should not have" not in answer.err
+
+
 def test_garage_debug_shows_where_it_failed(garage: Any, garage_home: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")

@@ -212,6 +212,12 @@ def test_a_server_of_one_s_own_is_not_stopped(garage: Any, garage_home: Any) -> 
     ]
 
 
+def test_stopping_what_was_never_there_makes_nothing(garage: Any, plain_home: Path) -> None:
+    answer = garage("down", "--json")
+    assert answer.data == {"stopped": [], "external_database": False}
+    assert not plain_home.exists()
+
+
 def assets(url: str) -> set[str]:
     """Keys of the assets that a web server shows."""
     from garage.serve.webserver import _ask

@@ -17,6 +17,7 @@ from garage.serve.commands.update import _counted, _updated
 from garage.serve.updating import RunFailed, SourceUpdate, Updated, update, written
 from garage.store import runs, sources
 from garage.store.database import Database
+from garage.store.errors import DatabaseUnavailable
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -102,6 +103,31 @@ def test_an_unknown_source_is_a_bad_argument(garage: Any, stocked: Config) -> No
     answer = garage("update", "--source", "nowhere")
     assert answer.code == 2
     assert "There is no source 'nowhere'." in answer.err
+
+
+def test_a_source_that_is_switched_off_is_a_bad_argument(garage: Any, garage_home: Any, stocked: Config) -> None:
+    root = stocked.sources[0].root
+    garage_home.configure({"name": "garden", "root": root, "enabled": False})
+    answer = garage("update", "--source", "garden")
+    assert answer.code == 2
+    assert "The source 'garden' is switched off." in answer.err
+
+
+def test_watching_ends_quietly_when_the_database_goes_and_the_run_tells_of_it(
+    stocked: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Database] = []
+
+    def gone(database: Database) -> dict[Any, Any]:
+        asked.append(database)
+        if len(asked) > 1:
+            raise DatabaseUnavailable("The database cannot be reached.")
+        return {}
+
+    monkeypatch.setattr("garage.serve.updating._stages", gone)
+    program = f"import time; time.sleep(2); print('''{SUCCESS}''')"
+    assert update(stocked, [], launch=launcher(tmp_path, program)).succeeded
+    assert len(asked) > 1
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
