@@ -23,7 +23,7 @@ POINTS = [
     ("garage.store.embeddings.put_vectors", 3),
     ("garage.store.embeddings.serve", 1),
     ("garage.store.embeddings.build_index", 1),
-    ("garage.store.digest.partition_digest", 2),
+    ("garage.extract.stage.partition_digest", 1),
     ("garage.store.runs.finish", 1),
     ("garage.store.runs.finish", 3),
 ]
