@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from garage.chunk import ChunkSettings
 from garage.chunk.stage import passages
 from garage.config import Extraction
-from garage.extract.model import ExtractError
+from garage.extract.model import ExtractError, Unsupported
 from garage.extract.registry import EXTRACTORS, extract, fingerprint, read
 from garage.isolation import Failure, Isolated
 from garage.store import documents as store
@@ -28,9 +28,10 @@ _WITHOUT_DOCUMENT = frozenset({"no_text", "rejected"})
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """All that a worker process needs to read one file."""
+    """All that a worker process needs to read one file, which lies at `relative` below `root`."""
 
-    path: bytes
+    root: bytes
+    relative: bytes
     file: PendingFile
     corpus_class: str
     trust_tier: str
@@ -55,8 +56,12 @@ def read_file(task: Task) -> Outcome:
     file = task.file
     if file.size > task.max_bytes:
         return Outcome("too_large", f"{file.size} bytes; the limit is {task.max_bytes}")
+    if _leads_elsewhere(task):
+        return Outcome("unreadable", "a folder on its way became a link after the walk saw it")
     try:
-        raw = read(task.path, max_bytes=task.max_bytes)
+        raw = read(os.path.join(task.root, task.relative), max_bytes=task.max_bytes)
+    except Unsupported:  # what lies there is not what the walk saw, so the outcome must not outlast it
+        return Outcome("unreadable", "it is no longer a regular file")
     except ExtractError as error:
         return Outcome(error.outcome, _reason(error))
     except FileNotFoundError:
@@ -79,6 +84,14 @@ def read_file(task: Task) -> Outcome:
     if not cut.rows:
         return Outcome("no_text", "nothing is left beside its front matter", raw.sha256)
     return Outcome("ok", sha256=raw.sha256, document=document, chunks=cut)
+
+
+def _leads_elsewhere(task: Task) -> bool:
+    """Whether the file's folder is reached through a link below the root; the walk follows none."""
+    folder = os.path.dirname(task.relative)
+    return bool(folder) and os.path.realpath(os.path.join(task.root, folder)) != os.path.join(
+        os.path.realpath(task.root), folder
+    )
 
 
 def _document(task: Task, sha256: bytes, data: bytes) -> DocumentRow:
@@ -119,8 +132,8 @@ class _Recorded:
         for task, result in self._workers.map(function, items, ahead=ahead):
             if isinstance(result, Failure):
                 kind = result.kind if result.kind in ("timeout", "memory") else "error"
-                # Read again by a person's choice only: what crashed a worker once will do so again.
-                yield task, Outcome(kind, result.reason[:500], task.file.known_sha256)
+                # Without a digest: the one on record is that of other bytes, which may come back.
+                yield task, Outcome(kind, result.reason[:500])
             else:
                 yield task, result
 
@@ -156,7 +169,8 @@ class DocumentsStage:
         with self.database.connection() as conn:
             for file in store.pending_files(conn, self.source_id, self._versions(), rebuild=self.rebuild):
                 yield Task(
-                    path=root + b"/" + path_of(file.uri),
+                    root=root,
+                    relative=path_of(file.uri),
                     file=file,
                     corpus_class=self.row.default_class,
                     trust_tier=self.row.default_trust,

@@ -74,12 +74,15 @@ def register(
     found = model(conn, slug)
     if found is not None and (found.dims, found.stored_dims, found.storage) != (dims, stored_dims, storage):
         raise DimensionMismatch(
-            f"The model {slug!r} gives {dims} dimensions, but its table holds {found.dims}.",
+            f"The model {slug!r} gives {dims} dimensions, of which {stored_dims} are stored as {storage}; its table"
+            f" was made for {found.dims}, of which {found.stored_dims} are stored as {found.storage}.",
             hint="Give the new model a slug of its own; the old one keeps answering until that is complete.",
             slug=slug,
-            expected=found.dims,
-            got=dims,
+            expected=found.stored_dims,
+            got=stored_dims,
         )
+    if found is not None and found.fingerprint == fingerprint:
+        return found  # even a statement that finds its table there would wait for all who write to it
     with conn.transaction():
         conn.execute(
             "insert into embedding_models (slug, table_name, dims, stored_dims, storage, fingerprint)"
@@ -145,16 +148,21 @@ def count_pending(conn: Connection[Row], row: EmbeddingModel, source_id: int, *,
     return int(result[0]) if result else 0
 
 
+# Who deletes a document locks its passages in an order of its own: waiting for one of them could wait for ever, and one
+# that is being deleted needs no vector. What is passed over and stays after all is pending in the next run.
+_ALIVE = sql.SQL(" for key share of c skip locked")
+
+
 def copy_known(conn: Connection[Row], row: EmbeddingModel, source_id: int) -> int:
     """Gives passages the vector that the same text has elsewhere in the table; the number of rows written."""
     parameters = {"fingerprint": row.fingerprint, "source": source_id, "rebuild": False}
     query = sql.SQL(
-        "insert into {table} (chunk_id, input_sha256, embedding)"
-        " select m.chunk_id, m.wanted, (select k.embedding from {table} k where k.input_sha256 = m.wanted limit 1)"
-        " from (select c.id as chunk_id, {wanted} as wanted {missing}) m"
-        " where exists (select from {table} k where k.input_sha256 = m.wanted)"
+        "with alive as (select c.id, {wanted} as wanted {missing}"
+        " and exists (select from {table} k where k.input_sha256 = {wanted}) {alive})"
+        " insert into {table} (chunk_id, input_sha256, embedding)"
+        " select id, wanted, (select k.embedding from {table} k where k.input_sha256 = wanted limit 1) from alive"
         " on conflict (chunk_id) do update set input_sha256 = excluded.input_sha256, embedding = excluded.embedding"
-    ).format(table=row.table, wanted=_WANTED, missing=_missing(row))
+    ).format(table=row.table, wanted=_WANTED, missing=_missing(row), alive=_ALIVE)
     return conn.execute(query, parameters).rowcount
 
 
@@ -201,14 +209,14 @@ def put_vectors(conn: Connection[Row], row: EmbeddingModel, passages: Sequence[P
             got=vectors.shape[-1],
         )
     texts = ["[" + ",".join(map(repr, vector)) + "]" for vector in vectors.tolist()]
-    # `for key share` keeps the passages until this commits; those that are gone simply do not join.
+    # The lock keeps the passages until this commits; those that are gone simply do not join.
     query = sql.SQL(
         "with alive as (select c.id, n.input_sha256, n.embedding from unnest(%s::bigint[], %s::bytea[], %s::text[])"
-        " as n(id, input_sha256, embedding) join chunks c on c.id = n.id for key share of c)"
+        " as n(id, input_sha256, embedding) join chunks c on c.id = n.id {alive})"
         " insert into {table} (chunk_id, input_sha256, embedding)"
         " select id, input_sha256, embedding::{type} from alive"
         " on conflict (chunk_id) do update set input_sha256 = excluded.input_sha256, embedding = excluded.embedding"
-    ).format(table=row.table, type=row.column_type)
+    ).format(table=row.table, type=row.column_type, alive=_ALIVE)
     return conn.execute(query, ([p.chunk_id for p in passages], [p.vector_sha256 for p in passages], texts)).rowcount
 
 

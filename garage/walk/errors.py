@@ -26,6 +26,19 @@ class SourceUnavailable(GarageError):
         )
 
 
+class SourceInactive(GarageError):
+    """The source is switched off, or no longer one: nothing of it is read."""
+
+    source: str
+
+    def __init__(self, *, source: str) -> None:
+        super().__init__(
+            f"Source '{source}' is not in use: it was removed, or `enabled: false` is set in the configuration.",
+            hint="Nothing was read or deleted. `garage source add` makes a folder a source again.",
+            source=source,
+        )
+
+
 class DeletionRefused(GarageError):
     """A walk found more missing than a person is likely to have removed; nothing was deleted."""
 

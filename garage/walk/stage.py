@@ -13,7 +13,7 @@ from garage.store.database import Database, Row
 from garage.store.digest import partition_digest
 from garage.store.files import Difference
 from garage.store.sources import Source
-from garage.walk.errors import DeletionRefused
+from garage.walk.errors import DeletionRefused, SourceInactive
 from garage.walk.guard import Decision, Verdict, judge
 from garage.walk.walker import FileRecord, Walk, walk
 from garage.worklist import RECORD_SECONDS, Progress, Report
@@ -42,9 +42,12 @@ def record(
 ) -> Report:
     """Walks a source and records what it saw.
 
-    Raises SourceUnavailable when the root cannot be read, and DeletionRefused when too much vanished; nothing changes
-    then. A walk that did not see everything adds and changes, but deletes nothing.
+    Raises SourceInactive for a source that is not in use, SourceUnavailable when its root cannot be read, and
+    DeletionRefused when too much vanished; nothing changes then. A walk that did not see everything adds and changes,
+    but deletes nothing.
     """
+    if not source.active:  # a run that waited while the source was removed must not bring it back
+        raise SourceInactive(source=source.slug)
     started = time.monotonic()
     with database.connection() as conn:
         stage_run = runs.begin(conn, source.id, STAGE, run_id, None)

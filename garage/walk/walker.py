@@ -17,12 +17,17 @@ from garage.walk.root import RootState, open_root, unavailable
 from garage.walk.selection import Selection
 from garage.walk.uris import uri_of
 
+ADDRESS_LIMIT = 2_600
+"""Bytes of the longest address: it is a key of tables, and a B-tree of Postgres takes keys of up to 2,704 bytes."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _EXAMPLES = 20
+# Nanoseconds are stored in 64 bits, 1677 to 2262; file systems know times beyond, and clocks go wrong.
+_FIRST, _LAST = -(2**63), 2**63 - 1
 
 
 class FileRecord(NamedTuple):
-    """A wanted file as its folder and its stat describe it: `size` in bytes, `mtime_ns` since the epoch.
+    """A wanted file as its folder and its stat describe it: `size` in bytes, `mtime_ns` since the epoch, in 64 bits.
 
     A tuple, since one is made for every file of a walk: a frozen dataclass takes more than twice as long to make.
     """
@@ -285,8 +290,13 @@ class _Descent:
         if not is_file:
             stats.skip("special")
             return None
-        uri = folder.uri + _address(name)
-        return FileRecord(uri, status.st_size, status.st_mtime_ns, status.st_ino, extractor)
+        uri, mtime_ns = folder.uri + _address(name), status.st_mtime_ns
+        if len(uri) * 4 > ADDRESS_LIMIT and len(uri.encode()) > ADDRESS_LIMIT:
+            stats.skip("address too long")
+            return None
+        if not _FIRST <= mtime_ns <= _LAST:
+            mtime_ns = min(max(mtime_ns, _FIRST), _LAST)
+        return FileRecord(uri, status.st_size, mtime_ns, status.st_ino, extractor)
 
     def _lost(self, folder: _Folder, error: OSError) -> None:
         """Take account of a folder that could not be read.
