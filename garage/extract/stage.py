@@ -59,7 +59,7 @@ def read_file(task: Task) -> Outcome:
     if _leads_elsewhere(task):
         return Outcome("unreadable", "a folder on its way became a link after the walk saw it")
     try:
-        raw = read(os.path.join(task.root, task.relative), max_bytes=task.max_bytes)
+        raw = read(task.root + b"/" + task.relative, max_bytes=task.max_bytes)
     except Unsupported:  # what lies there is not what the walk saw, so the outcome must not outlast it
         return Outcome("unreadable", "it is no longer a regular file")
     except ExtractError as error:
@@ -88,10 +88,9 @@ def read_file(task: Task) -> Outcome:
 
 def _leads_elsewhere(task: Task) -> bool:
     """Whether the file's folder is reached through a link below the root; the walk follows none."""
-    folder = os.path.dirname(task.relative)
-    return bool(folder) and os.path.realpath(os.path.join(task.root, folder)) != os.path.join(
-        os.path.realpath(task.root), folder
-    )
+    folder = task.relative.rpartition(b"/")[0]
+    root = os.path.realpath(task.root).rstrip(b"/")
+    return bool(folder) and os.path.realpath(root + b"/" + folder) != root + b"/" + folder
 
 
 def _document(task: Task, sha256: bytes, data: bytes) -> DocumentRow:
