@@ -18,6 +18,7 @@ from garage.store.cluster import Cluster
 from garage.store.errors import DatabaseUnavailable, SourceBusy, explained, unavailable
 
 Row = tuple[Any, ...]  # a row's column types are the query's business
+Session = Connection[Row]  # one connection, as functions of other packages hand it on
 URL_VARIABLE = "GARAGE_DATABASE_URL"
 _OPTIONS = "-c search_path=garage,public -c client_min_messages=warning"
 _PATIENCE = 30.0  # seconds: a server that restarts, or recovers from a crash, is back by then

@@ -5,11 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from psycopg import Connection
-
 from garage.config import Config
 from garage.store import files, runs, sources
-from garage.store.database import Database, Row
+from garage.store.database import Database, Session
 from garage.store.digest import partition_digest
 from garage.store.files import Difference
 from garage.store.sources import Source
@@ -87,7 +85,7 @@ def preview(database: Database, source: Source, config: Config, suffixes: Mappin
 
 
 def _look(
-    conn: Connection[Row],
+    conn: Session,
     source: Source,
     config: Config,
     suffixes: Mapping[str, str],
