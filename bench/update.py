@@ -79,13 +79,14 @@ def update_here() -> float:
 def measure(*, files: int = 30_000, rounds: int = 5) -> dict[str, Any]:
     """Seconds of the job with nothing to do and of the empty job, in turn: medians, and the median of the ratios."""
     from garage.config import load
-    from garage.serve.environment import environment, prepare
+    from garage.serve.environment import ensure_dagster_database, environment, prepare_folders
 
     seconds: dict[str, list[float]] = {"update": [], "empty": []}
     with home_of_its_own() as home:
         make_small_files(home.parent / SOURCE, files)
         write_config(home, (SOURCE, home.parent / SOURCE))
-        prepare(load())
+        prepare_folders(load())
+        ensure_dagster_database(load())
         env = {**os.environ, **environment(load()), "PYTHONPATH": str(Path.cwd())}
         first = _timed(["--here", "update"], env, home)
         for _ in range(rounds):

@@ -9,9 +9,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, Self, TypeVar
 
 from garage.store import runs
 from garage.store.database import Database
@@ -105,7 +105,10 @@ class Inline(Generic[T, R]):
 
 
 class Threads(Generic[T, R]):
-    """Runs the work in threads: for work that releases the interpreter's lock, such as a model's."""
+    """Runs the work in threads: for work that releases the interpreter's lock, such as a model's.
+
+    A context manager, which waits for what runs.
+    """
 
     def __init__(self, workers: int) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="work")
@@ -129,18 +132,11 @@ class Threads(Generic[T, R]):
         for future in done:
             yield running.pop(future), future.result()
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-@contextmanager
-def threads(workers: int) -> Iterator[Executor[T, R]]:
-    """A `Threads` executor that waits for what runs when the block ends."""
-    pool: Threads[T, R] = Threads(workers)
-    try:
-        yield pool
-    finally:
-        pool.close()
 
 
 def run(

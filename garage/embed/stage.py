@@ -11,7 +11,7 @@ from garage.store.database import Database
 from garage.store.digest import vectors_digest
 from garage.store.embeddings import EmbeddingModel, PendingVector, Vectors
 from garage.store.sources import all_walked
-from garage.worklist import Executor, threads
+from garage.worklist import Executor, Threads
 
 INDEX_FROM = 10_000
 """Vectors from which an HNSW index pays: an exact scan of fewer takes a few milliseconds."""
@@ -94,7 +94,7 @@ class VectorsStage:
 
     def executor(self) -> AbstractContextManager[Executor[list[PendingVector], Vectors]]:
         # Two batches at a time, so that the model's contexts never wait for a batch's last text or for a commit.
-        return threads(2)
+        return Threads(2)
 
 
 def register(database: Database, entry: ModelEntry, fingerprint: str) -> EmbeddingModel:

@@ -1,0 +1,1 @@
+"""All that Garage keeps, in Postgres: the only package that holds SQL."""

@@ -24,12 +24,13 @@ def rows(home: Any) -> dict[str, int]:
     tables = ["source_files", "documents", "chunks", "ingest_outcomes", "embedding_models"]
     with Database(home.database_url) as database, database.connection() as conn:
         tables += [name for (name,) in conn.execute("select table_name from embedding_models order by 1")]
-        return {
-            table: conn.execute(
-                f"select coalesce(sum(hashtext(ctid::text || xmin::text)), 0) from {table}".encode()
-            ).fetchone()[0]
-            for table in tables
-        }
+        query = "select coalesce(sum(hashtext(ctid::text || xmin::text)), 0) from "
+        return {table: scalar(conn.execute((query + table).encode()).fetchone()) for table in tables}
+
+
+def scalar(row: tuple[Any, ...] | None) -> int:
+    assert row is not None
+    return int(row[0])
 
 
 def contents(home: Any) -> dict[str, list[Any]]:

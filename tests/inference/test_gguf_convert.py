@@ -62,7 +62,7 @@ def test_matrices_are_stored_as_asked_and_the_rest_exactly(tiny_folder: Path, tm
     query = source["encoder.layer.0.attention.self.query.weight"].read()
     types = gguf.GGMLQuantizationType
     for kind, stored, tolerance in (("f32", types.F32, 0.0), ("f16", types.F16, 1e-3), ("q8_0", types.Q8_0, 1e-2)):
-        path = converted(tiny_folder, tmp_path / f"{kind}.gguf", kind)  # type: ignore[arg-type]
+        path = converted(tiny_folder, tmp_path / f"{kind}.gguf", kind)  # type: ignore[arg-type]  # a loop forgets that these are literals
         made = tensors(path)
         assert made["blk.0.attn_q.weight"].tensor_type == stored
         values = gguf.quants.dequantize(made["blk.0.attn_q.weight"].data, stored)
@@ -175,6 +175,24 @@ def gemma_pieces() -> list[Piece]:
     return [*special, Piece(b"<mask>", 0, 4), Piece(b"\n\n", 0, 4), *byte_pieces, *letters]
 
 
+def gemma_layer_shapes(*, hidden: int, inner: int, heads: int, size: int) -> Mapping[str, tuple[int, ...]]:
+    return {
+        "self_attn.q_proj": (heads * size, hidden),
+        "self_attn.k_proj": (size, hidden),
+        "self_attn.v_proj": (size, hidden),
+        "self_attn.o_proj": (hidden, heads * size),
+        "self_attn.q_norm": (size,),
+        "self_attn.k_norm": (size,),
+        "mlp.gate_proj": (inner, hidden),
+        "mlp.up_proj": (inner, hidden),
+        "mlp.down_proj": (hidden, inner),
+        "input_layernorm": (hidden,),
+        "post_attention_layernorm": (hidden,),
+        "pre_feedforward_layernorm": (hidden,),
+        "post_feedforward_layernorm": (hidden,),
+    }
+
+
 def write_tiny_gemma(folder: Path, write: Writers) -> Path:
     """EmbeddingGemma's architecture in miniature, with random weights.
 
@@ -188,22 +206,8 @@ def write_tiny_gemma(folder: Path, write: Writers) -> Path:
         return random.standard_normal(shape).astype(np.float32) * np.float32(0.2)
 
     weights: dict[str, np.ndarray[Any, Any]] = {"embed_tokens.weight": matrix(len(pieces) + 2, hidden)}
+    shapes = gemma_layer_shapes(hidden=hidden, inner=inner, heads=heads, size=size)
     for layer in range(6):
-        shapes: Mapping[str, tuple[int, ...]] = {
-            "self_attn.q_proj": (heads * size, hidden),
-            "self_attn.k_proj": (size, hidden),
-            "self_attn.v_proj": (size, hidden),
-            "self_attn.o_proj": (hidden, heads * size),
-            "self_attn.q_norm": (size,),
-            "self_attn.k_norm": (size,),
-            "mlp.gate_proj": (inner, hidden),
-            "mlp.up_proj": (inner, hidden),
-            "mlp.down_proj": (hidden, inner),
-            "input_layernorm": (hidden,),
-            "post_attention_layernorm": (hidden,),
-            "pre_feedforward_layernorm": (hidden,),
-            "post_feedforward_layernorm": (hidden,),
-        }
         weights |= {f"layers.{layer}.{name}.weight": matrix(*shape) for name, shape in shapes.items()}
     weights["norm.weight"] = np.full(hidden, 0.25, np.float32)
     write.safetensors(folder / "model.safetensors", weights)

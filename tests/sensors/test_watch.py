@@ -152,13 +152,12 @@ def test_a_source_that_is_slow_to_walk_is_not_walked_in_the_tick(
     garage_home: Any, library: Path, watch: Watch, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from garage.store.database import Database
-    from sensors import watch as module
 
     garage_home.configure({"name": "lib", "root": library})
     assert run(instance)
     with Database(garage_home.database_url) as database, database.connection() as conn:
         conn.execute("update sources set walk_seconds = 5, walked_at = now() - interval '1 hour'")
-    monkeypatch.setattr(module.stages, "preview", lambda *_: pytest.fail("the tick walked a slow source"))
+    monkeypatch.setattr("garage.stages.preview", lambda *_: pytest.fail("the tick walked a slow source"))
     assert watch.asked() == ["lib"]
     assert watch.asked() == []
 
@@ -191,7 +190,7 @@ def test_the_nightly_schedule_asks_for_every_active_source(garage_home: Any, lib
             resources={"database": GarageDatabase(), "settings": GarageSettings()},
         ) as context,
     ):
-        requests = list(nightly(context))
+        requests = list(nightly(context))  # type: ignore[arg-type]  # a generator here, among all it may be
     assert [request.partition_key for request in requests] == ["lib", "other"]
     assert len({request.run_key for request in requests}) == 2
 
