@@ -128,7 +128,7 @@ def stop(home: Path, services: Iterable[Service], *, grace: float = 15.0, with_c
             members += list(_session(service.pid)) if with_children else []
             leaders.append(psutil.Process(service.pid))
     _end(leaders, grace=grace)
-    _end([member for member in members if member not in leaders], grace=5.0)
+    _end([member for member in members if member not in leaders], grace=10.0)
     for service in ending:
         record_path(home, service.name).unlink(missing_ok=True)
 
