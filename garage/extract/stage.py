@@ -187,7 +187,7 @@ class DocumentsStage:
 
     def commit(self, item: Task, result: Outcome) -> Mapping[str, int]:
         file = item.file
-        with self.database.transaction() as conn:
+        with self.database.pipelined() as conn:
             if result.unchanged:
                 store.refresh_outcome(conn, self.source_id, file)
                 store.touch_document(conn, self.source_id, file.uri, mtime_ns=file.mtime_ns)

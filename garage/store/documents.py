@@ -181,61 +181,64 @@ def put_document(conn: Connection[Row], source_id: int, document: DocumentRow, c
     """Writes a document with its passages; call it inside one transaction."""
     row = conn.execute(
         "insert into documents (source_id, uri, title, kind, corpus_class, trust_tier, content, body_start, meta,"
-        " source_sha256, content_sha256, byte_size, mtime_ns, extractor, extractor_fingerprint)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " source_sha256, content_sha256, byte_size, mtime_ns, extractor, extractor_fingerprint, chunked_as,"
+        " chunked_sha256, chunks_dropped)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
         " on conflict (source_id, uri) do update set title = excluded.title, kind = excluded.kind,"
         " corpus_class = excluded.corpus_class, trust_tier = excluded.trust_tier, content = excluded.content,"
         " body_start = excluded.body_start, meta = excluded.meta, source_sha256 = excluded.source_sha256,"
         " content_sha256 = excluded.content_sha256, byte_size = excluded.byte_size, mtime_ns = excluded.mtime_ns,"
-        " extractor = excluded.extractor, extractor_fingerprint = excluded.extractor_fingerprint, ingested_at = now()"
-        " returning id, chunked_as is null",
+        " extractor = excluded.extractor, extractor_fingerprint = excluded.extractor_fingerprint,"
+        " chunked_as = excluded.chunked_as, chunked_sha256 = excluded.chunked_sha256,"
+        " chunks_dropped = excluded.chunks_dropped, ingested_at = now() returning id, xmax = 0",
         (source_id, document.uri, document.title, document.kind, document.corpus_class, document.trust_tier,
          document.content, document.body_start, json.dumps(document.meta), document.source_sha256,
          document.content_sha256, document.byte_size, document.mtime_ns, document.extractor,
-         document.extractor_fingerprint),
+         document.extractor_fingerprint, chunks.version, document.content_sha256, chunks.dropped),
     ).fetchone()  # fmt: skip
     assert row is not None
-    document_id, new = row
-    return put_chunks(conn, source_id, document_id, document.content_sha256, chunks, new=new)
+    document_id, inserted = row
+    if inserted:
+        _insert(conn, source_id, document_id, chunks.rows)
+        return ChunkCounts(written=len(chunks.rows))
+    return _replace_chunks(conn, source_id, document_id, chunks)
 
 
 def put_chunks(
-    conn: Connection[Row],
-    source_id: int,
-    document_id: int,
-    content_sha256: bytes,
-    chunks: ChunkSet,
-    *,
-    new: bool = False,
+    conn: Connection[Row], source_id: int, document_id: int, content_sha256: bytes, chunks: ChunkSet
 ) -> ChunkCounts:
-    """Replaces a document's passages; one whose text and chunker match keeps its row, and so its vectors."""
+    """Replaces a document's passages, unless its content is another one by now; call it inside one transaction."""
+    current = conn.execute(
+        "update documents set chunked_as = %s, chunked_sha256 = %s, chunks_dropped = %s"
+        " where id = %s and content_sha256 = %s",
+        (chunks.version, content_sha256, chunks.dropped, document_id, content_sha256),
+    ).rowcount
+    return _replace_chunks(conn, source_id, document_id, chunks) if current else ChunkCounts()
+
+
+def _replace_chunks(conn: Connection[Row], source_id: int, document_id: int, chunks: ChunkSet) -> ChunkCounts:
+    """A passage whose text and chunker match keeps its row, wherever it stands now, and so its vectors."""
+    waiting: dict[tuple[bytes, str], list[int]] = {}
+    old = conn.execute(
+        "select id, chunk_sha256, chunker from chunks where document_id = %s order by ord desc", (document_id,)
+    )
+    for chunk_id, sha256, chunker in old:
+        waiting.setdefault((sha256, chunker), []).append(chunk_id)
     kept: list[tuple[int, ChunkRow]] = []
-    fresh, stale = list(chunks.rows), []
-    if not new:
-        waiting: dict[tuple[bytes, str], list[int]] = {}
-        old = conn.execute(
-            "select id, chunk_sha256, chunker from chunks where document_id = %s order by ord desc", (document_id,)
-        )
-        for chunk_id, sha256, chunker in old:
-            waiting.setdefault((sha256, chunker), []).append(chunk_id)
-        fresh = []
-        for chunk in chunks.rows:
-            ids = waiting.get((chunk.chunk_sha256, chunk.chunker))
-            if ids:
-                kept.append((ids.pop(), chunk))
-            else:
-                fresh.append(chunk)
-        stale = [chunk_id for ids in waiting.values() for chunk_id in ids]
-        if stale:
-            conn.execute("delete from chunks where id = any(%s)", (stale,))
-        if kept:
-            _move(conn, kept)
+    fresh: list[ChunkRow] = []
+    for chunk in chunks.rows:
+        ids = waiting.get((chunk.chunk_sha256, chunk.chunker))
+        if ids:
+            kept.append((ids.pop(), chunk))
+        else:
+            fresh.append(chunk)
+    stale = [chunk_id for ids in waiting.values() for chunk_id in ids]
+    if stale:
+        conn.execute("delete from chunks where id = any(%s)", (stale,))
+    if kept:
+        _move(conn, kept)
     if fresh:
         _insert(conn, source_id, document_id, fresh)
-    conn.execute(
-        "update documents set chunked_as = %s, chunked_sha256 = %s, chunks_dropped = %s where id = %s",
-        (chunks.version, content_sha256, chunks.dropped, document_id),
-    )
     return ChunkCounts(len(kept), len(fresh), len(stale))
 
 
@@ -245,7 +248,9 @@ def _move(conn: Connection[Row], kept: Sequence[tuple[int, ChunkRow]]) -> None:
     conn.execute(
         "update chunks c set ord = n.ord, char_start = n.char_start, char_end = n.char_end, start_line = n.start_line,"
         " end_line = n.end_line, heading_path = n.heading_path, input_sha256 = n.input_sha256,"
-        " lexical_prose = n.prose, lexical_code = n.code"
+        " lexical_prose = n.prose, lexical_code = n.code, lexical_seq = case"
+        "   when (c.lexical_prose, c.lexical_code) is not distinct from (n.prose, n.code) then c.lexical_seq"
+        "   else nextval('lexical_changes') end"
         " from unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::bytea[],"
         " %s::text[], %s::text[])"
         " as n(id, ord, char_start, char_end, start_line, end_line, heading_path, input_sha256, prose, code)"

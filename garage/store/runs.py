@@ -67,6 +67,7 @@ def finish(
 ) -> None:
     """Closes a stage's run, and forgets all but the last few of the same stage."""
     with conn.transaction():
+        conn.execute("set local synchronous_commit = on")  # what the stage committed before is on disk with this
         conn.execute(
             "update stage_runs set done = %s, counts = %s, data_version = %s, error = %s, heartbeat_at = now(),"
             " finished_at = now() where id = %s",

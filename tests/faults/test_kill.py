@@ -18,7 +18,7 @@ POINTS = [
     ("garage.store.documents.put_document", 1),
     ("garage.store.documents.put_document", 4),
     ("garage.store.documents.put_outcome", 6),
-    ("garage.store.documents.put_chunks", 10),
+    ("garage.store.documents._insert", 10),
     ("garage.store.embeddings.put_vectors", 1),
     ("garage.store.embeddings.put_vectors", 3),
     ("garage.store.embeddings.serve", 1),
