@@ -9,7 +9,7 @@ from garage_assets import versions
 from garage_assets.configured import enabled_models
 from garage_assets.ingest import chunks
 from garage_assets.partitions import source_partitions
-from garage_assets.policies import FRESH, ON_CHANGE, RETRY
+from garage_assets.policies import FRESH, ON_CHANGE
 from garage_assets.running import held, materialized, observer
 from resources import EmbeddingModels, GarageDatabase, GarageSettings, RunOptions
 
@@ -29,7 +29,6 @@ def embeddings_of(entry: ModelEntry) -> dg.AssetsDefinition:
         freshness_policy=FRESH,
         code_version=versions.vectors_version(entry),
         automation_condition=ON_CHANGE,
-        retry_policy=RETRY,
         pool=POOL,
         description=(
             f"A vector of every passage by {entry.slug} ({entry.stored_dims} dimensions), in a table and an index of"

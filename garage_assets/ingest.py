@@ -8,7 +8,7 @@ from garage.store import files
 from garage.store.digest import text_digest
 from garage_assets import versions
 from garage_assets.partitions import source_partitions
-from garage_assets.policies import FRESH, ON_CHANGE, RETRY
+from garage_assets.policies import FRESH, ON_CHANGE
 from garage_assets.running import held, materialized, observer
 from resources import GarageDatabase, GarageSettings, RunOptions
 
@@ -21,7 +21,6 @@ GROUP = "ingest"
     kinds={"postgres", "yaml"},
     freshness_policy=FRESH,
     code_version="1",
-    retry_policy=RETRY,
 )
 def sources(
     context: dg.AssetExecutionContext, database: GarageDatabase, settings: GarageSettings
@@ -45,7 +44,6 @@ def sources(
     freshness_policy=FRESH,
     code_version=versions.walk_version(),
     automation_condition=ON_CHANGE,
-    retry_policy=RETRY,
 )
 def source_files(
     context: dg.AssetExecutionContext, database: GarageDatabase, settings: GarageSettings, options: RunOptions
@@ -73,7 +71,6 @@ def source_files(
     freshness_policy=FRESH,
     code_version=versions.documents_version(),
     automation_condition=ON_CHANGE,
-    retry_policy=RETRY,
 )
 def documents(
     context: dg.AssetExecutionContext, database: GarageDatabase, settings: GarageSettings, options: RunOptions
@@ -101,7 +98,6 @@ def documents(
     freshness_policy=FRESH,
     code_version=versions.chunks_version(),
     automation_condition=ON_CHANGE,
-    retry_policy=RETRY,
 )
 def chunks(
     context: dg.AssetExecutionContext, database: GarageDatabase, settings: GarageSettings, options: RunOptions

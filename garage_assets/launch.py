@@ -14,14 +14,15 @@ from typing import Any
 
 import dagster as dg
 
-from garage.config import Config, load
+from garage.config import Config, home, load
 from garage.store import runs, sources
 from garage.store.database import Database, Server
 from garage.store.errors import UnknownSource
 from garage.walk.errors import DeletionRefused, SourceUnavailable
+from garage_assets.abandoned import close_abandoned, run_lock
 from garage_assets.definitions import defs
 from garage_assets.jobs import SOURCE_PIPELINE
-from garage_assets.partitions import TRIGGER_TAG, source_partitions
+from garage_assets.partitions import BY_COMMAND, TRIGGER_TAG, source_partitions
 
 _REFUSALS = (DeletionRefused.__name__, SourceUnavailable.__name__)
 
@@ -33,6 +34,13 @@ def launch(
     name = str(source_partitions.name)
     if not instance.has_dynamic_partition(name, slug):
         instance.add_dynamic_partitions(name, [slug])
+    with Database(Server.of(home()).url()) as database, run_lock(database) as run_id:
+        return _execute(instance, slug, run_id, allow_deletes=allow_deletes, rebuild=rebuild)
+
+
+def _execute(
+    instance: dg.DagsterInstance, slug: str, run_id: str, *, allow_deletes: bool, rebuild: bool
+) -> dg.ExecuteInProcessResult:
     return defs.resolve_job_def(SOURCE_PIPELINE).execute_in_process(
         instance=instance,
         partition_key=slug,
@@ -40,7 +48,8 @@ def launch(
             "resources": {"options": {"config": {"allow_deletes": allow_deletes, "rebuild": rebuild}}},
             "loggers": {"console": {"config": {"log_level": "ERROR"}}},
         },
-        tags={TRIGGER_TAG: "garage update"},
+        tags={TRIGGER_TAG: BY_COMMAND},
+        run_id=run_id,
         raise_on_error=False,
     )
 
@@ -99,6 +108,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     logging.getLogger("dagster").setLevel(logging.ERROR)
     good = True
     with Database(Server.of(load().home).url()) as database, dg.DagsterInstance.get() as instance:
+        close_abandoned(instance, database)
         for slug in selected(database, load(), asked.source):
             result = launch(instance, slug, allow_deletes=asked.force, rebuild=asked.rebuild)
             said = outcome(database, slug, result)

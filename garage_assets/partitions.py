@@ -11,3 +11,4 @@ SOURCE = "source"
 source_partitions = dg.DynamicPartitionsDefinition(name=SOURCE)
 PARTITION_TAG = "dagster/partition"
 TRIGGER_TAG = "garage/trigger"
+BY_COMMAND = "garage update"

@@ -1,4 +1,4 @@
-"""Freshness, retries, automation and pools, shared by the assets."""
+"""Freshness and automation, shared by the assets."""
 
 from datetime import timedelta
 
@@ -11,9 +11,6 @@ FRESH = dg.FreshnessPolicy.time_window(
     warn_window=timedelta(hours=CONFIG.dagster.fresh_hours / 2),
 )
 """Seen per asset, never per partition: the check `every_source_is_fresh` looks at each source."""
-
-RETRY = dg.RetryPolicy(max_retries=2, delay=5, backoff=dg.Backoff.EXPONENTIAL, jitter=dg.Jitter.PLUS_MINUS)
-"""For a database that restarts or a lock that is held. A refusal raises a failure that may not be retried."""
 
 _C = dg.AutomationCondition
 

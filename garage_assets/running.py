@@ -12,6 +12,8 @@ from garage.store.errors import DatabaseUnavailable, SourceBusy
 from garage.worklist import Progress, Report
 
 LOCK_WAIT_SECONDS = 3600.0
+MAX_RETRIES = 2
+RETRY_SECONDS = 10
 PROGRESS_SECONDS = 10.0  # an event costs a database connection: never one a document
 _WORTH_RETRYING = (DatabaseUnavailable, SourceBusy)
 
@@ -20,7 +22,8 @@ _WORTH_RETRYING = (DatabaseUnavailable, SourceBusy)
 def held(context: dg.AssetExecutionContext, database: Database, lock: str) -> Iterator[None]:
     """Holds the advisory lock and turns what a person can mend into a failure that says how.
 
-    Runs queue by source, but a command line passes the queue by; the lock binds both.
+    Runs queue by source, but a command line passes the queue by; the lock binds both. What time can mend is retried
+    here and not by a retry policy, which Dagster applies to interruptions as well: a stopped run would go on.
     """
     try:
         with database.exclusive(
@@ -29,18 +32,22 @@ def held(context: dg.AssetExecutionContext, database: Database, lock: str) -> It
             waiting=lambda: context.log.info(f"another run holds {lock}: waiting for it to end"),
         ):
             yield
+    except _WORTH_RETRYING as error:
+        if context.retry_number < MAX_RETRIES:
+            raise dg.RetryRequested(max_retries=MAX_RETRIES, seconds_to_wait=RETRY_SECONDS) from error
+        raise failure(error) from error
     except GarageError as error:
         raise failure(error) from error
 
 
 def failure(error: GarageError) -> dg.Failure:
-    """The failure that shows `error` in the UI; retried only where time can mend it."""
+    """The failure that shows `error` in the UI; it is not retried."""
     metadata = {
         name: dg.MetadataValue.text(str(value))
         for name, value in error.fields.items()
         if isinstance(value, int | float | str)
     }
-    return dg.Failure(description=str(error), metadata=metadata, allow_retries=isinstance(error, _WORTH_RETRYING))
+    return dg.Failure(description=str(error), metadata=metadata, allow_retries=False)
 
 
 def observer(context: dg.AssetExecutionContext) -> Callable[[Progress], None]:

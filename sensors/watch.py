@@ -21,6 +21,7 @@ from garage.store.database import Database
 from garage.store.sources import Source
 from garage.walk.guard import Decision
 from garage.walk.stage import Seen
+from garage_assets.abandoned import close_abandoned
 from garage_assets.checks import NO_REFUSED_SOURCE
 from garage_assets.configured import CONFIG
 from garage_assets.ingest import source_files
@@ -77,6 +78,7 @@ def source_watch(
 ) -> dg.SensorResult:
     """Look at each source in turn, beginning behind the last one of the tick before."""
     db, config = database.database, settings.config()
+    close_abandoned(context.instance, db)
     with db.transaction() as conn:
         sources.sync(conn, config.sources)
         active = sources.sources(conn, active=True)

@@ -75,7 +75,7 @@ class ModelStorageFailed(GarageError):
     def __init__(self, slug: str, directory: str, reason: str) -> None:
         super().__init__(
             f"The model '{slug}' could not be written to {directory}: {reason}.",
-            hint="Free some space there, or name another directory with GARAGE_MODELS_DIR.",
+            hint="Free some space there, or name another one as `models_directory` in garage.yaml.",
             slug=slug,
             directory=directory,
             reason=reason,

@@ -27,7 +27,6 @@ OWNED = (
     DAGSTER_URL_VARIABLE,
 )
 _HEADING = "# Written by `garage up` for dagster and dg; other lines are left alone."
-_INSUFFICIENT_PRIVILEGE = "42501"  # SQLSTATE
 _PLAIN_VALUE = re.compile(r"[\w./:@?&=%+,~-]*")
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+)?(\w+)\s*=")
 
@@ -37,7 +36,7 @@ class CheckoutMissing(GarageError):
 
 
 class OrchestratorDatabase(GarageError):
-    """The database of Dagster's runs and events cannot be named or made."""
+    """The database of Dagster's runs and events cannot be named."""
 
 
 def checkout() -> Path:
@@ -53,47 +52,38 @@ def checkout() -> Path:
 
 
 def dagster_url(config: Config) -> str:
-    """Where Dagster keeps runs and events: GARAGE_DAGSTER_URL, else the database `dagster` beside Garage's own.
+    """Where Dagster keeps runs and events: GARAGE_DAGSTER_URL, else a place beside Garage's data, made when missing.
 
-    Raises OrchestratorDatabase when GARAGE_DATABASE_URL is not written as a URL, which Dagster needs.
+    On the embedded server that is a database of its own, on another one what the role may make there. Raises
+    OrchestratorDatabase when GARAGE_DATABASE_URL is not written as a URL, which Dagster needs.
     """
     given = os.environ.get(DAGSTER_URL_VARIABLE)
     server = Server.of(config.home)
     if not given and server.embedded is not None:
         return server.embedded.url(DAGSTER_DATABASE)
-    url = urlsplit(given or server.url())
-    if url.scheme not in ("postgresql", "postgres"):
+    url = given or server.url()
+    if urlsplit(url).scheme not in ("postgresql", "postgres"):
         raise OrchestratorDatabase(
             f"{DAGSTER_URL_VARIABLE if given else URL_VARIABLE} is not written as postgresql://...",
             hint=f"Dagster takes no other form; {DAGSTER_URL_VARIABLE} names another database for it.",
         )
+    if not given:
+        from garage.store.orchestrator import place
+
+        url = place(url)
     # SQLAlchemy knows the scheme by one of its two names only.
-    return url._replace(scheme="postgresql", path=url.path if given else f"/{DAGSTER_DATABASE}").geturl()
+    return urlsplit(url)._replace(scheme="postgresql").geturl()
 
 
 def ensure_dagster_database(config: Config) -> None:
-    """Makes Dagster's database where it is missing; one named by GARAGE_DAGSTER_URL is its owner's to make.
-
-    Raises OrchestratorDatabase when the server does not let this role make databases.
-    """
-    if os.environ.get(DAGSTER_URL_VARIABLE):
-        return
+    """Makes Dagster's database on the embedded server; elsewhere `dagster_url` has made its place."""
     server = Server.of(config.home)
-    maintenance = server.url() if server.embedded is None else server.embedded.url("postgres")
-    try:
-        ensure_database(maintenance, DAGSTER_DATABASE)
-    except Exception as error:
-        if getattr(error, "sqlstate", None) != _INSUFFICIENT_PRIVILEGE:
-            raise
-        raise OrchestratorDatabase(
-            f"The role of {URL_VARIABLE} may not create the database {DAGSTER_DATABASE} for Dagster.",
-            hint=f"Have it created there, or name another database or schema with {DAGSTER_URL_VARIABLE}"
-            " (for a schema end it with ?options=-csearch_path%3Ddagster).",
-        ) from error
+    if server.embedded is not None and not os.environ.get(DAGSTER_URL_VARIABLE):
+        ensure_database(server.embedded.url("postgres"), DAGSTER_DATABASE)
 
 
 def environment(config: Config) -> dict[str, str]:
-    """What Dagster's processes need to know; nothing is touched or contacted.
+    """What Dagster's processes need to know; only a server of GARAGE_DATABASE_URL is contacted for it.
 
     Raises CheckoutMissing and OrchestratorDatabase.
     """

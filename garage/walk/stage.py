@@ -49,9 +49,15 @@ def record(
     started = time.monotonic()
     with database.connection() as conn:
         stage_run = runs.begin(conn, source.id, STAGE, run_id, None)
+
+    def observed(progress: Progress) -> None:
+        with database.connection() as conn:
+            runs.heartbeat(conn, stage_run, progress.done)
+        observe(progress)
+
     try:
         with database.transaction() as conn:
-            seen = _look(conn, source, config, suffixes, allow_deletes=allow_deletes, observe=observe)
+            seen = _look(conn, source, config, suffixes, allow_deletes=allow_deletes, observe=observed)
             if seen.verdict.decision is Decision.REFUSE:
                 raise seen.verdict.refusal(source.slug)
             if seen.difference.nothing:
