@@ -1,18 +1,19 @@
-"""Word: the text of a document as Markdown, in the order in which it is read."""
+"""Word: the text of a document as Markdown, in the order in which it is read; python-docx opens the file."""
 
-from collections.abc import Iterator
-from xml.etree.ElementTree import Element
+import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from garage.extract.mirror import canonical, clean_line
-from garage.extract.model import Extracted, Malformed, Unsupported
-from garage.extract.ooxml import Package, attribute, local
-from garage.extract.wordprocessing import Styles, Writer
+from garage.extract.model import Extracted, ExtractError
+
+if TYPE_CHECKING:
+    from docx.document import Document
 
 NAME = "docx"
-LIBRARIES: tuple[str, ...] = ()
+LIBRARIES = ("python-docx", "lxml")
 SUFFIXES = dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "markdown")
 
-_NOTES = {"footnotes": "footnote", "endnotes": "endnote"}
 _WARNINGS = 20
 
 
@@ -28,53 +29,43 @@ def extract(raw: bytes, *, name: str) -> Extracted:
         TooLarge: it unpacks to more than a document of text ever would.
         Malformed: the archive or its main part is damaged.
     """
+    from docx import Document
+
+    from garage.extract import ooxml
+
     del name
-    package = Package(raw)
-    main = next(package.related("officeDocument"), "word/document.xml")
-    if not package.has(main):
-        raise Unsupported("it holds no Word document")
-    root = package.xml(main)
-    if root is None:
-        raise Malformed(package.warnings[-1])
-    if local(root) != "document":
-        raise Unsupported("it holds no Word document")
-    writer = Writer(Styles(_related(package, main, "styles")), _notes(package, main))
-    writer.blocks(root)
+    archive = ooxml.opened(raw)
+    if ooxml.sound(archive):
+        try:
+            return _read(Document(io.BytesIO(raw)), ())
+        except (ExtractError, MemoryError):
+            raise
+        except Exception:  # noqa: BLE001, S110 - whatever it stumbles over, it is put together without that
+            pass
+    return _read(*ooxml.mended(archive))
+
+
+def _read(document: "Document", warnings: Iterable[str]) -> Extracted:
+    from docx.oxml.ns import qn
+
+    from garage.extract.ooxml import core_properties, related
+    from garage.extract.wordprocessing import Styles, Writer, flatten, notes
+
+    root, part = document.element, document.part
+    flatten(root)
+    writer = Writer(Styles(related(part, "styles")), {**notes(part, "footnote"), **notes(part, "endnote")})
+    writer.blocks(root if root.body is None else root.body)
     title = writer.title
     writer.referenced_notes()
-    for margin in _margins(package, main, root):
-        writer.blocks(margin, once=True)
-    said_title, meta = package.core_properties()
+    for reference in root.iter(qn("w:headerReference"), qn("w:footerReference")):
+        if margin := part.related_parts.get(reference.get(qn("r:id"))):
+            flatten(margin.element)
+            writer.blocks(margin.element, once=True)
+    meta = core_properties(document)
     return Extracted(
         content=canonical(writer.text()),
         kind="markdown",
-        title=clean_line(said_title) or clean_line(title),
+        title=clean_line(meta.pop("title", None)) or clean_line(title),
         meta=meta,
-        warnings=tuple(package.warnings[:_WARNINGS]),
+        warnings=tuple(warnings)[:_WARNINGS],
     )
-
-
-def _related(package: Package, main: str, kind: str) -> Element | None:
-    part = next(package.related(kind, main), None)
-    return package.xml(part) if part else None
-
-
-def _notes(package: Package, main: str) -> dict[tuple[str, str], Element]:
-    """Every footnote and endnote by (kind, identifier); the lines that separate them from the text are none."""
-    found = {}
-    for part_kind, kind in _NOTES.items():
-        root = _related(package, main, part_kind)
-        for note in root if root is not None else ():
-            if local(note) == kind and attribute(note, "type") in (None, "normal"):
-                found[kind, attribute(note, "id") or ""] = note
-    return found
-
-
-def _margins(package: Package, main: str, root: Element) -> Iterator[Element]:
-    """The headers and footers that a section of the document shows."""
-    relations = package.relations(main)
-    references = [attribute(e, "id") for e in root.iter() if local(e) in ("headerReference", "footerReference")]
-    for part in dict.fromkeys(relations[r].part for r in references if r in relations):
-        margin = package.xml(part)
-        if margin is not None:
-            yield margin

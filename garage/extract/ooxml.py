@@ -1,20 +1,31 @@
-"""The container of Office files (Open Packaging Conventions): parts in a zip archive, tied together by relationships.
+"""What python-docx needs around it: locked and oversized files are told before, damaged ones are mended.
 
-Read directly rather than through a document library: those load every part of the file, pictures and all, and give the
-whole file up when one relationship points nowhere, which files that passed through several programs often have.
+It gives a whole file up when one relationship points nowhere, which files that passed through several programs often
+have, and takes neither macros and templates nor the strict dialect of the standard.
 """
 
 import io
-import posixpath
+import re
 import zipfile
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from xml.etree import ElementTree as ET
-from xml.etree.ElementTree import Element
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from docx.opc.constants import CONTENT_TYPE, RELATIONSHIP_TYPE
+from docx.opc.packuri import PACKAGE_URI, PackURI
+from docx.opc.part import PartFactory
+from docx.oxml.parser import parse_xml
+from docx.package import Package
+from lxml import etree
 
 from garage.extract.mirror import JSON, clean_text
 from garage.extract.model import Encrypted, Malformed, TooLarge, Unsupported
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from docx.opc.part import Part
+    from docx.oxml.xmlchemy import BaseOxmlElement
 
 UNPACKED_BYTES = 512 * 1024 * 1024
 """Most bytes that the parts read from one file may unpack to."""
@@ -22,123 +33,129 @@ UNPACKED_BYTES = 512 * 1024 * 1024
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 _ZIP_ENCRYPTED = 0x1
-_CORE = {
-    "creator": "author",
-    "lastModifiedBy": "last_modified_by",
-    "created": "created",
-    "modified": "modified",
-    "subject": "subject",
-    "keywords": "keywords",
-    "category": "category",
-    "description": "description",
-    "language": "language",
+_BROKEN = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error, etree.XMLSyntaxError)
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(wordprocessingml|officeDocument)/")
+_USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
+_MAIN = "officeDocument"
+_KINDS = {
+    _MAIN: CONTENT_TYPE.WML_DOCUMENT_MAIN,
+    "core-properties": CONTENT_TYPE.OPC_CORE_PROPERTIES,
+    "styles": CONTENT_TYPE.WML_STYLES,
+    "header": CONTENT_TYPE.WML_HEADER,
+    "footer": CONTENT_TYPE.WML_FOOTER,
+    "footnotes": CONTENT_TYPE.WML_FOOTNOTES,
+    "endnotes": CONTENT_TYPE.WML_ENDNOTES,
 }
+_CORE = ("title", "author", "last_modified_by", "created", "modified", "subject", "keywords", "category", "language")
 
 
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """What a part refers to: `kind` is the last word of the relationship's type, `part` the name of the target."""
-
-    kind: str
-    part: str
-
-
-def local(element: Element) -> str:
-    """The name of an element without its namespace, which differs between the two dialects of the standard."""
-    tag = element.tag
-    return tag.rpartition("}")[2] if isinstance(tag, str) else ""
-
-
-def attribute(element: Element, name: str) -> str | None:
-    """The value of an attribute, whatever its namespace."""
-    for key, value in element.attrib.items():
-        if key.rpartition("}")[2] == name:
-            return value
-    return None
-
-
-class Package:
-    """An Office file, opened for reading. Names of parts have no leading slash; their case does not matter.
+def opened(raw: bytes) -> zipfile.ZipFile:
+    """Return the archive that an Office file is.
 
     Raises:
         Encrypted: it opens with a password only.
         Unsupported: it is an Office file of the old kind, from before 2007.
+        TooLarge: its texts unpack to more than `UNPACKED_BYTES`.
         Malformed: it is no zip archive.
     """
+    if raw.startswith(_OLE):
+        if _OLE_ENCRYPTED in raw:
+            raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.")
+        raise Unsupported("it is a file of the format before 2007", hint="Save a copy of it in the new format.")
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(raw))
+    except zipfile.BadZipFile as error:
+        raise Malformed(f"it is no Office file: {error}") from error
+    if any(entry.flag_bits & _ZIP_ENCRYPTED for entry in archive.infolist()):
+        raise Encrypted("it opens with a password only")
+    if sum(e.file_size for e in archive.infolist() if e.filename.endswith((".xml", ".rels"))) > UNPACKED_BYTES:
+        raise TooLarge(f"it unpacks to more than {UNPACKED_BYTES} bytes")
+    return archive
 
-    def __init__(self, raw: bytes) -> None:
-        if raw.startswith(_OLE):
-            if _OLE_ENCRYPTED in raw:
-                raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.")
-            raise Unsupported("it is a file of the format before 2007", hint="Save a copy of it in the new format.")
+
+def sound(archive: zipfile.ZipFile) -> bool:
+    """Whether all of it, pictures too, can be unpacked within `UNPACKED_BYTES`; a size that lies is found out."""
+    try:
+        return sum(entry.file_size for entry in archive.infolist()) <= UNPACKED_BYTES and archive.testzip() is None
+    except _BROKEN:
+        return False
+
+
+def mended(archive: zipfile.ZipFile) -> "tuple[Document, list[str]]":
+    """Return the document put together from the parts that hold text and can be read, and what was left out.
+
+    Raises:
+        Unsupported: it holds no Word document.
+        Malformed: its main part is damaged.
+    """
+    entries = {"/" + e.filename.replace("\\", "/").strip("/").lower(): e for e in archive.infolist()}
+    package = Package()
+    warnings: list[str] = []
+
+    def read(name: str) -> bytes | None:
+        """The bytes of a part if it is XML that can be read; a size that lies unpacks no further."""
         try:
-            self._zip = zipfile.ZipFile(io.BytesIO(raw))
-        except zipfile.BadZipFile as error:
-            raise Malformed(f"it is no Office file: {error}") from error
-        self._entries = {entry.filename.replace("\\", "/").strip("/").lower(): entry for entry in self._zip.infolist()}
-        self._left = UNPACKED_BYTES
-        self.warnings: list[str] = []
-
-    def has(self, part: str) -> bool:
-        """Whether there is such a part."""
-        return part.lower() in self._entries
-
-    def read(self, part: str) -> bytes | None:
-        """The bytes of a part; None when there is no such part.
-
-        Raises:
-            Encrypted: the part is locked.
-            TooLarge: more was unpacked than `UNPACKED_BYTES`.
-            Malformed: the archive is damaged there.
-        """
-        entry = self._entries.get(part.lower())
-        if entry is None:
-            return None
-        if entry.flag_bits & _ZIP_ENCRYPTED:
-            raise Encrypted("it opens with a password only")
-        try:
-            with self._zip.open(entry) as stream:
-                data = stream.read(self._left + 1)
-        except (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error) as error:
-            raise Malformed(f"its part {part} cannot be unpacked: {error}") from error
-        self._left -= len(data)
-        if self._left < 0:
-            raise TooLarge(f"it unpacks to more than {UNPACKED_BYTES} bytes")
-        return data
-
-    def xml(self, part: str) -> Element | None:
-        """The root element of a part; None, with a warning, when it is missing or no XML."""
-        try:
-            data = self.read(part)
-            if data is not None:
-                return ET.fromstring(data)  # noqa: S314 - expat bounds entities and fetches nothing
-            self.warnings.append(f"the part {clean_text(part)[:100]} is missing")
-        except (ET.ParseError, Malformed, LookupError, ValueError) as error:
-            self.warnings.append(f"the part {clean_text(part)[:100]} cannot be read: {clean_text(str(error))[:100]}")
+            with archive.open(entries[name]) as stream:
+                data = _STRICT.sub(_USUAL, stream.read(entries[name].file_size + 1))
+            refuse_entities(parse_xml(data))
+            return data
+        except KeyError:
+            warnings.append(f"the part {clean_text(name[1:])[:100]} is missing")
+        except _BROKEN as error:
+            warnings.append(f"the part {clean_text(name[1:])[:100]} cannot be read: {clean_text(str(error))[:100]}")
         return None
 
-    def relations(self, part: str = "") -> dict[str, Relation]:
-        """What `part` refers to inside the file, by the identifier it uses; "" stands for the file as a whole."""
-        folder, name = posixpath.split(part)
-        source = posixpath.join(folder, "_rels", f"{name}.rels")
-        root = self.xml(source) if self.has(source) else None
-        found: dict[str, Relation] = {}
-        for element in root if root is not None else ():
-            target, kind = element.get("Target"), element.get("Type")
-            if target and kind and element.get("TargetMode") != "External":
-                path = posixpath.normpath(posixpath.join("/", folder, target)).lstrip("/")
-                found[element.get("Id", "")] = Relation(kind.rpartition("/")[2], path)
-        return found
+    def load(source: "Package | Part", name: PackURI) -> None:
+        rels = read(name.rels_uri) if name.rels_uri in entries else None
+        for kind, identifier, type_, target in _references(name, rels):
+            data = read(target)
+            if data is not None:
+                part: Any = PartFactory(target, _KINDS[kind], type_, data, package)
+                source.load_rel(type_, part, identifier)
+            elif kind == _MAIN and target in entries:
+                raise Malformed(warnings[-1])
 
-    def related(self, kind: str, part: str = "") -> Iterator[str]:
-        """The parts that `part` refers to by a relationship of this kind."""
-        return (relation.part for relation in self.relations(part).values() if relation.kind == kind)
+    load(package, PACKAGE_URI)
+    main = related(package, _MAIN)
+    if main is None or etree.QName(main.element).localname != "document":
+        raise Unsupported("it holds no Word document")
+    load(main, main.partname)
+    return main.document, warnings
 
-    def core_properties(self) -> tuple[str | None, dict[str, JSON]]:
-        """The title, and author, dates and the like under the names that all kinds of file share."""
-        part = next(self.related("core-properties"), "docProps/core.xml")
-        root = self.xml(part) if self.has(part) else None
-        children = root if root is not None else ()
-        said = {local(element): clean_text(element.text) for element in children if element.text}
-        meta: dict[str, JSON] = {key: said[name] for name, key in _CORE.items() if said.get(name)}
-        return said.get("title") or None, meta
+
+def _references(source: PackURI, rels: bytes | None) -> Iterator[tuple[str, str, str, PackURI]]:
+    """Kind, identifier, type and target of what `source` refers to and may hold text; for lost ones the usual names."""
+    if rels is None and source == PACKAGE_URI:
+        yield _MAIN, "main", RELATIONSHIP_TYPE.OFFICE_DOCUMENT, PackURI("/word/document.xml")
+        yield "core-properties", "core", RELATIONSHIP_TYPE.CORE_PROPERTIES, PackURI("/docprops/core.xml")
+    for relationship in parse_xml(rels).iter("{*}Relationship") if rels else ():
+        type_, target = relationship.get("Type", ""), relationship.get("Target", "").lower()
+        if _kind(type_) in _KINDS and relationship.get("TargetMode") != "External":
+            yield _kind(type_), relationship.get("Id", ""), type_, PackURI.from_rel_ref(source.baseURI, target)
+
+
+def _kind(type_: str) -> str:
+    return type_.rpartition("/")[2]
+
+
+def related(source: "Package | Part", kind: str) -> Any:  # noqa: ANN401 - its class depends on the kind
+    """The part that `source` refers to by its first relationship whose type ends in `kind`; None without any."""
+    found = (r.target_part for r in source.rels.values() if not r.is_external and _kind(r.reltype) == kind)
+    return next(found, None)
+
+
+def refuse_entities(root: "BaseOxmlElement") -> None:
+    """Raise ValueError where text is hidden in entities: the standard forbids them, and they are not looked up."""
+    if next(root.iter(etree.Entity), None) is not None:
+        raise ValueError("it uses entities")
+
+
+def core_properties(document: "Document") -> dict[str, JSON]:
+    """Title, author, dates and the like under the names that all kinds of file share."""
+    part = related(document.part.package, "core-properties")
+    said: dict[str, JSON] = {}
+    for key, name in (*zip(_CORE, _CORE, strict=True), ("description", "comments")) if part else ():
+        with suppress(AttributeError, TypeError, ValueError, OverflowError):  # an odd root, a date that is none
+            value = getattr(part.core_properties, name)
+            said[key] = clean_text(value if isinstance(value, str) else value.isoformat().replace("+00:00", "Z"))
+    return {key: value for key, value in said.items() if value}

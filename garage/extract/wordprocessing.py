@@ -1,87 +1,107 @@
 """Word's markup (WordprocessingML) written as Markdown.
 
-Elements are told by their local names, so both dialects of the standard read alike, and whatever is not known is
-looked into: text inside a new kind of container is found, text inside a field's code or a deletion is not.
+python-docx has no interface for text boxes, notes, tracked changes, equations, fields and content controls, and passes
+over what stands inside them. `flatten` brings all of it into the paragraphs and tables that the library knows.
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from xml.etree.ElementTree import Element
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
 
-from garage.extract.ooxml import attribute, local
+from docx.oxml.ns import nsmap, qn
+from docx.oxml.parser import parse_xml
+from lxml import etree
 
-# Formatting, deleted or moved text, the codes of fields, the pronunciation printed above East Asian text.
-_UNSEEN = (
-    "pPr rPr tblPr tblGrid tblPrEx trPr tcPr sdtPr sdtEndPr sectPr customXmlPr smartTagPr docPr"
-    " del moveFrom delText instrText delInstrText fldData rt rubyPr"
-)
-_SKIPPED = frozenset(_UNSEEN.split())
+from garage.extract.ooxml import refuse_entities, related
+
+if TYPE_CHECKING:
+    from docx.opc.part import Part
+    from docx.oxml.styles import CT_Style
+    from docx.oxml.table import CT_Tbl, CT_Tc
+    from docx.oxml.text.paragraph import CT_P
+    from docx.oxml.xmlchemy import BaseOxmlElement
+    from docx.parts.styles import StylesPart
+
+_P, _TBL, _TR, _TC, _BOX = (qn(f"w:{name}") for name in ("p", "tbl", "tr", "tc", "txbxContent"))
+_VAL, _ID, _CHAR = (qn(f"w:{name}") for name in ("val", "id", "char"))
+# Deleted or moved text, the pronunciation printed above East Asian text, and tab stops, which are named like tabs.
+_UNSEEN = tuple(qn(f"w:{name}") for name in ("del", "moveFrom", "rt", "tabs"))
+_CONTAINERS = frozenset(qn(f"w:{name}") for name in ("body", "hdr", "ftr", "footnote", "endnote", "tbl", "tr", "tc"))
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _NOTE_REFERENCES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
-_HEADING_NAME = re.compile(r"heading ?([1-9])")
+# In any namespace: equations and drawings have a `t` of their own.
+_TEXTS = tuple(f"{{*}}{name}" for name in ("t", "sym", *_CHARACTERS, *_NOTE_REFERENCES))
+_HEADING_NAME = re.compile(r"title|heading ?([1-9])")
 _LIST_NAME = re.compile(r"list (?:bullet|number)")
-_BASES = 20  # styles that a style may be based on, one on another, before it is a circle
 _LEVELS = 9
 _SPAN = 63  # columns that Word's own tables may have
 
+Levels: TypeAlias = tuple[int | None, int | None]
+"""Of a heading and of a list item, from 1; 0 where something is none, None where nothing is said of it."""
 
-@dataclass(frozen=True, slots=True)
-class Role:
-    """What a paragraph is: a heading of a level from 1, a list item of a level from 0, or neither."""
 
-    heading: int | None = None
-    item: int | None = None
+def flatten(root: "BaseOxmlElement") -> None:
+    """Leave in a part what a reader sees, and every paragraph and table directly in the body or cell that shows it.
+
+    What hangs on a paragraph, a text box or a table, comes to stand behind it; of alternatives for different programs
+    only the first that has any content stays.
+
+    Raises:
+        ValueError: text is hidden in entities.
+    """
+    refuse_entities(root)
+    for mark in list(root.iterfind(".//w:trPr/w:del", nsmap)):
+        row = mark.getparent().getparent()
+        row.getparent().remove(row)
+    etree.strip_elements(root, *_UNSEEN, with_tail=False)
+    for alternatives in list(root.iter("{*}AlternateContent")):
+        choices = sorted(alternatives, key=lambda choice: not str(choice.tag).endswith("}Choice"))
+        for other in set(choices) - {next((choice for choice in choices if len(choice)), None)}:
+            alternatives.remove(other)
+    for block in reversed(list(root.iter(_BOX, _TBL, _P))):
+        holder = next(block.iterancestors(_P, _BOX, _TC), None)
+        if holder is not None and holder.tag == _P:
+            for piece in reversed(block) if block.tag == _BOX else (block,):
+                holder.addnext(piece)
+    known = {*_CONTAINERS, root.tag}
+    while wrappers := {block.getparent().tag for block in root.iter(_P, _TBL, _TR, _TC)} - known:
+        etree.strip_tags(root, *wrappers)
+
+
+def notes(part: "Part", kind: str) -> "dict[tuple[str, str], BaseOxmlElement]":
+    """Every footnote or endnote by (kind, identifier); the lines that separate them from the text are none."""
+    found = related(part, f"{kind}s")
+    if found is None:
+        return {}
+    root = parse_xml(found.blob)
+    flatten(root)
+    said = (note for note in root.iterchildren(qn(f"w:{kind}")) if note.get(qn("w:type"), "normal") == "normal")
+    return {(kind, note.get(_ID, "")): note for note in said}
 
 
 class Styles:
-    """The roles that a document's paragraph styles give; without a styles part, only the usual names count."""
+    """What paragraphs are by their styles; a style that the document lacks counts by its usual name."""
 
-    def __init__(self, root: Element | None) -> None:
-        styles = root if root is not None else ()
-        self._styles = {attribute(style, "styleId") or "": style for style in styles if local(style) == "style"}
+    def __init__(self, part: "StylesPart | None") -> None:
+        styles: list[CT_Style] = getattr(part.element, "style_lst", []) if part else []
+        self._styles = {style.styleId: style for style in styles}
+        self._levels: dict[str | None, Levels] = {}
 
-    def role(self, paragraph: Element) -> Role:
-        """The role of a paragraph, from its own properties first, then from its style and what that is based on."""
-        properties = _child(paragraph, "pPr")
-        style = _value(properties, "pStyle")
-        own = _outline(properties)
-        heading = own if own is not None else self._heading(style)
-        if heading:
-            return Role(heading=heading)
-        numbering = _child(properties, "numPr")
-        if numbering is None:
-            return Role(item=self._item(style))
-        return Role(item=_level(numbering))
+    def levels(self, paragraph: "CT_P") -> Levels:
+        """The levels of a paragraph: its own, or else those of its style or of what that is based on."""
+        if paragraph.pPr is None:
+            return None, None
+        return _over(_said(paragraph), self._of(_value(paragraph, "w:pPr/w:pStyle")))
 
-    def _chain(self, style: str | None) -> Iterator[Element]:
-        for _ in range(_BASES):
-            element = self._styles.get(style or "")
-            if element is None:
-                return
-            yield element
-            style = _value(element, "basedOn")
-
-    def _heading(self, style: str | None) -> int:
-        """The level of a heading style; 0 for any other."""
-        for element in self._chain(style):
-            level = _named_level(_value(element, "name"))
-            if level is None:
-                level = _outline(_child(element, "pPr"))
-            if level is not None:
-                return level
-        if style not in self._styles:
-            return _named_level(style) or 0
-        return 0
-
-    def _item(self, style: str | None) -> int | None:
-        for element in self._chain(style):
-            numbering = _child(_child(element, "pPr"), "numPr")
-            if numbering is not None:
-                return _level(numbering)
-            if _LIST_NAME.match((_value(element, "name") or "").lower()):
-                return 0
-        return None
+    def _of(self, name: str | None) -> Levels:
+        if name not in self._levels:
+            self._levels[name] = None, None  # for a style that is based on itself
+            style = self._styles.get(name)
+            if style is None:
+                self._levels[name] = _named(name), None
+            else:
+                self._levels[name] = _over(_said(style), self._of(_value(style, "w:basedOn")))
+        return self._levels[name]
 
 
 class Writer:
@@ -92,7 +112,7 @@ class Writer:
         notes: Footnotes and endnotes by (kind, identifier).
     """
 
-    def __init__(self, styles: Styles, notes: Mapping[tuple[str, str], Element]) -> None:
+    def __init__(self, styles: Styles, notes: "Mapping[tuple[str, str], BaseOxmlElement]") -> None:
         self._styles = styles
         self._notes = notes
         self._referenced: dict[tuple[str, str], int] = {}
@@ -101,19 +121,17 @@ class Writer:
 
     def text(self) -> str:
         """The blocks so far: a blank line between them, none between the items of a list."""
-        parts: list[str] = []
-        after_item = False
-        for block, is_item in self._blocks:
-            if parts:
-                parts.append("\n" if is_item and after_item else "\n\n")
-            parts.append(block)
-            after_item = is_item
-        return "".join(parts)
+        pairs = zip(self._blocks, [("", False), *self._blocks], strict=False)
+        return "".join(("\n" if item and after else "\n\n") + block for (block, item), (_, after) in pairs)[2:]
 
-    def blocks(self, container: Element, *, once: bool = False) -> None:
-        """Write everything inside `container`; with `once`, only what has not been written yet (a running header)."""
+    def blocks(self, container: "BaseOxmlElement", *, once: bool = False) -> None:
+        """Write what is in a flat `container`; with `once`, only what has not been written yet (a running header)."""
         before = len(self._blocks)
-        self._write(container)
+        for block in container.iterchildren(_P, _TBL):
+            if block.tag == _P:
+                self._paragraph(block)
+            else:
+                self._table(block)
         if once:
             known = set(self._blocks[:before])
             self._blocks[before:] = [block for block in dict.fromkeys(self._blocks[before:]) if block not in known]
@@ -124,71 +142,45 @@ class Writer:
         while written < len(self._referenced):  # a note may refer to a further one
             key = list(self._referenced)[written]
             written += 1
-            self._add(f"[^{written}]: {self._flat(self._notes[key])}")
+            self._add(f"[^{written}]: {self._line(self._notes[key])}")
 
     def _add(self, block: str, *, is_item: bool = False) -> None:
         self._blocks.append((block, is_item))
 
-    def _write(self, container: Element) -> None:
-        for child in _shown(container):
-            match local(child):
-                case "p":
-                    self._paragraph(child)
-                case "tbl":
-                    self._table(child)
-                case _:
-                    self._write(child)
+    def _paragraph(self, paragraph: "CT_P") -> None:
+        text = self._text(paragraph).strip()
+        if not text:
+            return
+        heading, item = self._styles.levels(paragraph)
+        if heading:
+            line = " ".join(text.split())
+            self.title = self.title or (line if heading == 1 else None)
+            self._add(f"{'#' * min(heading, 6)} {line}")
+        elif item:
+            indent = "  " * (item - 1)
+            self._add(f"{indent}- " + text.replace("\n", f"\n{indent}  "), is_item=True)
+        else:
+            self._add(text)
 
-    def _paragraph(self, paragraph: Element) -> None:
+    def _text(self, paragraph: "BaseOxmlElement") -> str:
+        """The characters of a paragraph, and the numbers of the notes that it refers to."""
         parts: list[str] = []
-        hanging: list[Element] = []
-        self._inline(paragraph, parts, hanging)
-        text = "".join(parts).strip()
-        if text:
-            role = self._styles.role(paragraph)
-            if role.heading:
-                line = " ".join(text.split())
-                self.title = self.title or (line if role.heading == 1 else None)
-                self._add(f"{'#' * min(role.heading, 6)} {line}")
-            elif role.item is not None:
-                indent = "  " * role.item
-                self._add(f"{indent}- " + text.replace("\n", f"\n{indent}  "), is_item=True)
-            else:
-                self._add(text)
-        for element in hanging:
-            if local(element) == "tbl":
-                self._table(element)
-            else:
-                self._write(element)
-
-    def _inline(self, element: Element, parts: list[str], hanging: list[Element]) -> None:
-        """Collect the characters of a paragraph, and the boxes and tables that hang on it."""
-        for child in _shown(element):
-            name = local(child)
+        for element in paragraph.iter(*_TEXTS):
+            name = etree.QName(element).localname
             if name == "t":
-                parts.append(child.text or "")
+                parts.append(element.text or "")
+            elif name == "sym":
+                parts.append(_symbol(element))
             elif name in _CHARACTERS:
                 parts.append(_CHARACTERS[name])
-            elif name == "sym":
-                parts.append(_symbol(child))
-            elif name in _NOTE_REFERENCES:
-                parts.append(self._reference(_NOTE_REFERENCES[name], attribute(child, "id") or ""))
-            elif name in ("txbxContent", "tbl"):
-                hanging.append(child)
-            else:
-                self._inline(child, parts, hanging)
+            elif (key := (_NOTE_REFERENCES[name], element.get(_ID, ""))) in self._notes:
+                parts.append(f"[^{self._referenced.setdefault(key, len(self._referenced) + 1)}]")
+        return "".join(parts)
 
-    def _reference(self, kind: str, identifier: str) -> str:
-        if (kind, identifier) not in self._notes:
-            return ""
-        number = self._referenced.setdefault((kind, identifier), len(self._referenced) + 1)
-        return f"[^{number}]"
-
-    def _table(self, table: Element) -> None:
-        rows = [list(_cells(row)) for row in _rows(table)]
-        cells = [cell for row in rows for cell in row]
-        if len(cells) == 1:
-            self._write(cells[0])  # a frame around text, not a table
+    def _table(self, table: "CT_Tbl") -> None:
+        rows = [row.tc_lst for row in table.tr_lst]
+        if sum(map(len, rows)) == 1:
+            self.blocks(next(cell for row in rows for cell in row))  # a frame around text, not a table
             return
         written = [[text for cell in row for text in self._cell(cell)] for row in rows]
         written = [row for row in written if any(row)]
@@ -197,96 +189,54 @@ class Writer:
         if lines:
             self._add("\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]))
 
-    def _cell(self, cell: Element) -> list[str]:
+    def _cell(self, cell: "CT_Tc") -> list[str]:
         """The text of a cell, and an empty one for each further column that it spans."""
-        span = _value(_child(cell, "tcPr"), "gridSpan") or "1"
+        span = _value(cell, "w:tcPr/w:gridSpan") or "1"
         further = min(int(span), _SPAN) - 1 if span.isdecimal() else 0
-        return [self._flat(cell).replace("|", "\\|"), *[""] * further]
+        return [self._line(cell).replace("|", "\\|"), *[""] * further]
 
-    def _flat(self, container: Element) -> str:
-        """All text inside `container` on one line, that of tables and boxes within it too."""
-        parts: list[str] = []
-        waiting = [container]
-        while waiting:
-            hanging: list[Element] = []
-            element = waiting.pop()
-            if local(element) == "p":
-                self._inline(element, parts, hanging)
-                parts.append(" ")
-                waiting += reversed(hanging)
-            else:
-                waiting += reversed(list(_shown(element)))
-        return " ".join("".join(parts).split())
+    def _line(self, container: "BaseOxmlElement") -> str:
+        """All text inside `container` on one line, that of tables within it too."""
+        return " ".join(" ".join(map(self._text, container.iter(_P))).split())
 
 
-def _shown(element: Element) -> Iterator[Element]:
-    """The children that a reader sees; of alternatives for different programs only the first that has any."""
-    for child in element:
-        name = local(child)
-        if name == "AlternateContent":
-            choices = sorted(child, key=lambda choice: local(choice) != "Choice")
-            yield from next(([c] for c in choices if len(c)), [])
-        elif name not in _SKIPPED:
-            yield child
+def _value(element: "BaseOxmlElement", path: str) -> str | None:
+    """The `val` of what stands at `path` below an element."""
+    found = element.find(path, nsmap)
+    return None if found is None else found.get(_VAL)
 
 
-def _rows(table: Element) -> Iterator[Element]:
-    for child in _shown(table):
-        if local(child) != "tr":
-            yield from _rows(child)
-        elif _child(_child(child, "trPr"), "del") is None:
-            yield child
+def _number(element: "BaseOxmlElement", path: str) -> int | None:
+    text = _value(element, path) or ""
+    return min(int(text), _LEVELS) if re.fullmatch(r"[0-9]{1,8}", text) else None
 
 
-def _cells(row: Element) -> Iterator[Element]:
-    for child in _shown(row):
-        if local(child) == "tc":
-            yield child
-        else:
-            yield from _cells(child)
+def _over(first: Levels, second: Levels) -> Levels:
+    return second[0] if first[0] is None else first[0], second[1] if first[1] is None else first[1]
 
 
-def _child(element: Element | None, name: str) -> Element | None:
-    return next((child for child in element if local(child) == name), None) if element is not None else None
+def _said(element: "BaseOxmlElement") -> Levels:
+    """What a paragraph, or a style by its name too, says itself."""
+    name = _value(element, "w:name")
+    heading = _named(name)
+    outline = _number(element, "w:pPr/w:outlineLvl")
+    if heading is None and outline is not None:
+        heading = (outline + 1) % (_LEVELS + 1)  # the last one means body text
+    if element.find("w:pPr/w:numPr", nsmap) is None:
+        return heading, 1 if _LIST_NAME.match((name or "").lower()) else None
+    switched_off = _number(element, "w:pPr/w:numPr/w:numId") == 0
+    return heading, 0 if switched_off else min((_number(element, "w:pPr/w:numPr/w:ilvl") or 0) + 1, _LEVELS)
 
 
-def _value(element: Element | None, name: str) -> str | None:
-    """The `val` of a child element."""
-    child = _child(element, name)
-    return attribute(child, "val") if child is not None else None
+def _named(style: str | None) -> int | None:
+    found = _HEADING_NAME.fullmatch((style or "").lower())
+    return int(found[1] or 1) if found else None
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < _LEVELS else None
-
-
-def _outline(properties: Element | None) -> int | None:
-    """The heading level of an outline level; 0 where it says body text, None where it says nothing."""
-    level = _number(_value(properties, "outlineLvl"))
-    if level is None:
-        return None
-    return level + 1 if level < _LEVELS else 0
-
-
-def _named_level(name: str | None) -> int | None:
-    lower = (name or "").lower()
-    if lower == "title":
-        return 1
-    found = _HEADING_NAME.fullmatch(lower)
-    return int(found[1]) if found else None
-
-
-def _level(numbering: Element) -> int | None:
-    """The level of a list item; None where the numbering was switched off."""
-    if _value(numbering, "numId") == "0":
-        return None
-    return min(_number(_value(numbering, "ilvl")) or 0, _LEVELS - 1)
-
-
-def _symbol(element: Element) -> str:
+def _symbol(element: "BaseOxmlElement") -> str:
     """A character of a symbol font; most stand in a private area, where only that font knows what they mean."""
     try:
-        code = int(attribute(element, "char") or "", 16)
+        code = int(element.get(_CHAR, ""), 16)
     except ValueError:
         return ""
     return chr(code) if 0x20 <= code < 0xD800 else ""
