@@ -1,5 +1,6 @@
 """The code location as Dagster loads it: what is in it, and that a person understands it."""
 
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -79,3 +80,14 @@ def test_the_standing_checks_hold_on_an_empty_home(defs: dg.Definitions) -> None
         "every_file_was_read": True,
         "every_passage_has_a_vector": True,
     }
+
+
+def test_every_asset_check_job_sensor_and_schedule_is_documented(defs: dg.Definitions) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "operating.md").read_text(encoding="utf-8")
+    names = {
+        key.replace("all-minilm-l6-v2-q8_0", "<model>").replace("all-minilm-l6-v2", "<model>") for key in specs(defs)
+    }
+    names |= {key.name for check in defs.asset_checks or [] for key in check.check_keys}
+    names |= {"source_pipeline", "standing_checks"}
+    names |= {sensor.name for sensor in defs.sensors or []} | {schedule.name for schedule in defs.schedules or []}
+    assert [name for name in sorted(names) if f"`{name}`" not in page] == []
