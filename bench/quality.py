@@ -14,6 +14,7 @@ import hashlib
 import json
 import math
 import os
+import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,12 +34,12 @@ from garage.embed.stage import VectorsStage, register
 from garage.inference.catalogue import DEFAULT_EMBEDDER, builtin
 from garage.inference.embedder import Embedder, open_embedder
 from garage.search.hybrid import Mode, search
-from garage.store import documents
+from garage.store import documents, lexical
 from garage.store.database import Database
 from garage.store.documents import DocumentRow
 from garage.store.search import Filters
 from garage.store.sources import source, sync
-from garage.worklist import run
+from garage.worklist import Progress, run
 
 COLLECTIONS = ("cranfield", "cisi", "cacm", "multilingual", "cjk")
 PEER_CJK_RECALL = {"zh": 0.222, "ja": 0.125, "ko": 0.5}
@@ -117,7 +118,7 @@ def _pages(folder: Path) -> Collection:
 
 
 class Remembered:
-    """An embedder whose vectors of documents are kept in a file between measurements: half an hour's work on a small machine."""
+    """An embedder whose vectors of documents are kept in a file between measurements: half an hour's work."""
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -176,12 +177,18 @@ def ingest(database: Database, collection: Collection, embedder: Embedder) -> No
         )
         with database.transaction() as conn:
             documents.put_document(conn, source_id, row, cut)
+    with database.connection() as conn:
+        lexical.refresh(conn)
     entry = builtin()[DEFAULT_EMBEDDER]
     model = register(database, entry, embedder.fingerprint)
     stage = VectorsStage(
         database, source_id, collection.name, model, entry, lambda: embedder, wanted_default=entry.slug
     )
-    run(database, stage, ahead=2, observe=lambda p: print(f"  {p.source}: {p.done}/{p.total} vectors", end="\r"))
+    run(database, stage, ahead=2, observe=_report)
+
+
+def _report(progress: Progress) -> None:
+    print(f"  {progress.source}: {progress.done}/{progress.total} vectors", end="\r", file=sys.stderr)
 
 
 def _sources(database: Database) -> Iterable[Any]:
@@ -221,7 +228,7 @@ def scores(questions: Sequence[Question], rank: Callable[[str], list[str]]) -> d
 def measure(
     collections: Sequence[str] = COLLECTIONS, *, cache: Path | None = None, models: Path | None = None
 ) -> dict[str, Any]:
-    """nDCG and recall by collection and mode; `by_group` splits collections that speak several languages."""
+    """Quality (nDCG and recall) by collection and mode; `by_group` splits collections that speak several languages."""
     folder = shared_directory() / "eval"
     directory = models or models_directory()
     real = open_embedder(builtin()[DEFAULT_EMBEDDER], directory)

@@ -14,6 +14,7 @@ from garage.store import documents as store
 from garage.store.database import Database
 from garage.store.digest import partition_digest
 from garage.store.documents import ChunkRow, ChunkSet, PendingChunks
+from garage.store.lexical import refresh
 from garage.worklist import Executor, Inline
 
 STAGE = "chunks"
@@ -109,6 +110,9 @@ class ChunksStage:
         return {"rechunked": 1, "kept": done.kept, "chunks_written": done.written, "chunks_deleted": done.deleted}
 
     def finish(self) -> Mapping[str, int]:
+        """What was cut becomes what keyword search finds."""
+        with self.database.connection() as conn:
+            refresh(conn)
         return {}
 
     def digest(self) -> str:

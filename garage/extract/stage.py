@@ -17,6 +17,7 @@ from garage.store import documents as store
 from garage.store.database import Database
 from garage.store.digest import partition_digest
 from garage.store.documents import ChunkSet, DocumentRow, PendingFile
+from garage.store.lexical import refresh
 from garage.store.sources import Source
 from garage.worklist import Executor
 
@@ -218,6 +219,8 @@ class DocumentsStage:
                 break
         with self.database.transaction() as conn:
             store.drop_vanished_outcomes(conn, self.source_id)
+        with self.database.connection() as conn:
+            refresh(conn)
         return {"documents_deleted": deleted}
 
     def digest(self) -> str:

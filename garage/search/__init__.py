@@ -1,0 +1,1 @@
+"""Finding passages: hybrid retrieval over vectors and words."""

@@ -1,6 +1,5 @@
 """One search over both engines: vectors of the serving model, and terms."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,17 +7,16 @@ from typing import Literal
 from garage.config import Search
 from garage.errors import GarageError
 from garage.inference.embedder import Embedder
-from garage.passage import with_bigrams, with_parts
 from garage.search.fusion import Fused, MatchedBy, fuse
+from garage.search.syntax import Asked, parse, plain
 from garage.store import embeddings
 from garage.store import search as store
-from garage.store.database import Database
+from garage.store.database import Database, Session
 from garage.store.embeddings import EmbeddingModel
-from garage.store.lexical import has_bm25
-from garage.store.search import Filters, Passage, Terms
+from garage.store.search import EVERYTHING, Filters, Passage, Ranked
+from garage.store.sources import sources
 
 Mode = Literal["hybrid", "vector", "keyword"]
-_DELIBERATE = re.compile(r'"[^"]+"|(?:^|\s)-\w|\bOR\b')
 
 
 class SearchError(GarageError):
@@ -35,7 +33,7 @@ class NoModel(SearchError):
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A passage with its fused score, its rank on each side (None: that side did not find it) and which side found it."""
+    """A passage with its fused score and its rank on each side (None: that side did not find it)."""
 
     passage: Passage
     score: float
@@ -51,9 +49,21 @@ class Results:
     query: str
     mode: Mode
     model: str | None
-    keyword_ranking: Literal["bm25", "ts_rank", None]
+    keyword_ranking: Literal["bm25", "ts_rank"] | None
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """What each engine found, best first; None: it was not asked."""
+
+    near: list[int] | None
+    termed: Ranked | None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.near and not (self.termed and self.termed.hits)
 
 
 def search(
@@ -64,60 +74,69 @@ def search(
     embedder: Callable[[EmbeddingModel], Embedder],
     limit: int = 10,
     mode: Mode = "hybrid",
-    filters: Filters = Filters(),  # noqa: B008  # frozen
+    filters: Filters = EVERYTHING,
 ) -> Results:
     """Finds the passages that answer `query`; `embedder` opens the model that serves.
 
-    Raises EmptyQuery, and NoModel when only vectors are asked for and no model has any.
+    Quotes, a leading minus and OR are heeded by both sides, see `garage.search.syntax`. Raises EmptyQuery, and NoModel
+    when only vectors are asked for and no model has any.
     """
-    query = query.replace("\x00", " ").strip()
+    query = _clean(query)
     if not query:
         raise EmptyQuery("The query is empty.", hint="Ask for some words.")
-    if unknown := _unknown_sources(database, filters):
-        raise SearchError(f"There is no source {', '.join(unknown)}.", hint="`garage source list` shows them.")
     notes: list[str] = []
     with database.connection() as conn:
+        if unknown := _unknown_sources(conn, filters):
+            raise SearchError(f"There is no source {', '.join(unknown)}.", hint="`garage source list` shows them.")
         model = embeddings.serving(conn) if mode != "keyword" else None
         if mode != "keyword" and model is None:
             if mode == "vector":
-                raise NoModel("No model has vectors yet.", hint="Run `garage update` first, or search with --mode keyword.")
+                raise NoModel(
+                    "No model has vectors yet.", hint="Run `garage update` first, or search with --mode keyword."
+                )
             notes.append("no model has vectors yet: ranked by words alone")
-        near: list[tuple[int, float]] = []
-        if model is not None:
-            vector = embedder(model).embed_query(query)
-            near = store.nearest(
-                conn, model, vector.tolist(), limit=settings.candidates, filters=filters, ef_search=settings.ef_search
-            )
-        termed: list[tuple[int, float]] = []
-        bm25 = has_bm25(conn)
-        if mode != "vector":
-            termed = store.by_terms(conn, terms(query), limit=settings.candidates, bm25=bm25, filters=filters)
-        fused = fuse([id_ for id_, _ in near], [id_ for id_, _ in termed], k=settings.rrf_k)[: max(limit, 0)]
+
+        def ask(asked: Asked) -> _Sides:
+            near = termed = None
+            if model is not None:
+                near = _nearest(conn, model, embedder(model), asked, settings=settings, filters=filters)
+            if mode != "vector":
+                termed = store.by_terms(conn, asked.terms, limit=settings.candidates, filters=filters)
+            return _Sides(near, termed)
+
+        sides = ask(asked := parse(query))
+        if sides.is_empty and asked.is_deliberate:
+            notes.append("nothing matches with the quotes and minus signs heeded: searched for the words alone")
+            sides = ask(plain(query))
+        keyword = [id_ for id_, _ in sides.termed.hits] if sides.termed else []
+        fused = fuse(sides.near or [], keyword, k=settings.rrf_k)[: max(limit, 0)]
         passages = store.passages(conn, [hit.chunk_id for hit in fused])
     return Results(
         query=query,
         mode=mode,
         model=model.slug if model is not None else None,
-        keyword_ranking=None if mode == "vector" else ("bm25" if bm25 else "ts_rank"),
+        keyword_ranking=sides.termed.by if sides.termed else None,
         hits=tuple(_hit(passages[hit.chunk_id], hit) for hit in fused if hit.chunk_id in passages),
         notes=tuple(notes),
     )
 
 
-def terms(query: str) -> Terms:
-    """A query as each lexical index holds its text. Quotes, OR and a leading minus are heeded as typed."""
-    deliberate = with_bigrams(query) if _DELIBERATE.search(query) else None
-    plain = re.sub(r"(?:^|\s)-\w+|\bOR\b", " ", query) if deliberate else query
-    return Terms(with_bigrams(plain), with_bigrams(with_parts(plain)), deliberate)
+def _nearest(
+    conn: Session, model: EmbeddingModel, embedder: Embedder, asked: Asked, *, settings: Search, filters: Filters
+) -> list[int]:
+    vector = embedder.embed_query(asked.words).tolist()
+    found = store.nearest(conn, model, vector, limit=settings.candidates, filters=filters, ef_search=settings.ef_search)
+    near = [id_ for id_, _ in found]
+    return store.heeding(conn, near, asked.terms) if asked.is_deliberate else near
 
 
-def _unknown_sources(database: Database, filters: Filters) -> list[str]:
-    if not filters.sources:
-        return []
-    from garage.store.sources import sources
+def _clean(query: str) -> str:
+    """Without what no database takes: NUL, and halves of characters."""
+    return query.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8").strip()
 
-    with database.connection() as conn:
-        known = {source.slug for source in sources(conn)}
+
+def _unknown_sources(conn: Session, filters: Filters) -> list[str]:
+    known = {source.slug for source in sources(conn)} if filters.sources else set()
     return [slug for slug in filters.sources if slug not in known]
 
 

@@ -9,7 +9,7 @@ from psycopg import Connection
 
 from garage.store.database import Database, Row, connected
 from garage.store.errors import ExtensionMissing, MigrationChanged, SchemaTooNew, StoreError
-from garage.store.lexical import ensure_lexical
+from garage.store.lexical import can_gain_bm25, ensure_lexical
 
 _LOCK = "garage/schema"
 MINIMUM_PGVECTOR = (0, 8)  # the first with iterative index scans, which filtered searches need
@@ -92,7 +92,7 @@ def _is_current(conn: Connection[Row], known: list[Migration]) -> bool:
         return False
     applied = _applied(conn)
     _check(applied, known)
-    return len(applied) == len(known)
+    return len(applied) == len(known) and not can_gain_bm25(conn)
 
 
 def _check(applied: dict[int, str], known: list[Migration]) -> None:

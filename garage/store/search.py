@@ -6,14 +6,14 @@ others walk the vector index for as long as it takes (pgvector's iterative scans
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from psycopg import Connection, sql
 from psycopg.rows import class_row
 
 from garage.store.database import Row
 from garage.store.embeddings import EmbeddingModel
-from garage.store.lexical import CODE_INDEX, PROSE_INDEX
+from garage.store.lexical import Segment, reading
 
 EXACT_BELOW = 20_000
 """Passages that a filter may leave for an exact scan of their vectors: some 30 ms, and recall 1 by construction."""
@@ -32,6 +32,9 @@ class Filters:
     @property
     def on_documents(self) -> bool:
         return bool(self.classes or self.trusts)
+
+
+EVERYTHING = Filters()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Filters as SQL over `chunks c` (and `documents d`), and the parameters they take."""
+    """Filters as SQL over a table of passages (and `documents d`), and the parameters they take."""
 
     joins: sql.SQL
     where: sql.SQL
@@ -64,15 +67,17 @@ class _Scope:
     narrows: bool
 
 
-def _scope(conn: Connection[Row], filters: Filters) -> _Scope:
-    joins, where, parameters = "", "true", {}
-    allowed = {slug: id_ for slug, id_ in conn.execute("select slug, id from sources where active")}
-    retired = conn.execute("select exists (select from sources where not active)").fetchone()
-    if filters.sources or (retired and retired[0]):
-        where += " and c.source_id = any(%(sources)s)"
-        parameters["sources"] = [id_ for slug, id_ in allowed.items() if not filters.sources or slug in filters.sources]
+def _scope(conn: Connection[Row], filters: Filters, *, of: str = "c") -> _Scope:
+    """`of` is the alias of the table that has `source_id` and `document_id`. Retired sources are left out."""
+    joins, where = "", "true"
+    parameters: dict[str, Any] = {}
+    known = conn.execute("select slug, id, active from sources").fetchall()
+    allowed = [id_ for slug, id_, active in known if active and (not filters.sources or slug in filters.sources)]
+    if len(allowed) < len(known):
+        where += f" and {of}.source_id = any(%(sources)s)"
+        parameters["sources"] = allowed
     if filters.on_documents:
-        joins = " join documents d on d.id = c.document_id"
+        joins = f" join documents d on d.id = {of}.document_id"
         if filters.classes:
             where += " and d.corpus_class = any(%(classes)s)"
             parameters["classes"] = list(filters.classes)
@@ -88,7 +93,7 @@ def nearest(
     vector: Sequence[float],
     *,
     limit: int,
-    filters: Filters = Filters(),  # noqa: B008  # frozen
+    filters: Filters = EVERYTHING,
     ef_search: int = 100,
     exact_below: int = EXACT_BELOW,
 ) -> list[tuple[int, float]]:
@@ -103,16 +108,17 @@ def nearest(
         "limit": limit,
     }
     target = sql.SQL("%(vector)s::{}").format(model.column_type)
-    if model.indexed_at is None or (scope.narrows and _eligible(conn, scope) <= EXACT_BELOW):
+    if model.indexed_at is None or (scope.narrows and _eligible(conn, scope, most=exact_below) <= exact_below):
         # The sum keeps the planner from the index: this is the exact answer.
         query = sql.SQL(
-            "select c.id, e.embedding <=> {target} as distance from chunks c {joins} join {table} e on e.chunk_id = c.id"
-            " where {where} order by (e.embedding <=> {target}) + 0, c.id limit %(limit)s"
+            "select c.id, e.embedding <=> {target} as distance from chunks c {joins}"
+            " join {table} e on e.chunk_id = c.id where {where}"
+            " order by (e.embedding <=> {target}) + 0, c.id limit %(limit)s"
         ).format(target=target, joins=scope.joins, table=model.table, where=scope.where)
         return conn.execute(query, parameters).fetchall()
     with conn.transaction():
         conn.execute(sql.SQL("set local hnsw.iterative_scan = relaxed_order"))
-        conn.execute(sql.SQL("set local hnsw.ef_search = {}").format(sql.Literal(max(ef_search, min(limit, 1000)))))
+        conn.execute(sql.SQL("set local hnsw.ef_search = {}").format(sql.Literal(max(ef_search, min(2 * limit, 1000)))))
         conn.execute(sql.SQL("set local hnsw.max_scan_tuples = {}").format(sql.Literal(_SCANNED_TUPLES)))
         if model.storage == "bit":
             return _nearest_by_signs(conn, model, scope, parameters)
@@ -152,22 +158,39 @@ def _nearest_by_signs(
     return conn.execute(query, parameters).fetchall()
 
 
-def _eligible(conn: Connection[Row], scope: _Scope) -> int:
+def _eligible(conn: Connection[Row], scope: _Scope, *, most: int) -> int:
     """How many passages the filters leave, counted no further than matters."""
     query = sql.SQL("select count(*) from (select from chunks c {} where {} limit %(most)s) counted").format(
         scope.joins, scope.where
     )
-    row = conn.execute(query, scope.parameters | {"most": EXACT_BELOW + 1}).fetchone()
+    row = conn.execute(query, scope.parameters | {"most": most + 1}).fetchone()
     return int(row[0]) if row else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """A query for the keyword engine: as prose and as code are indexed; `deliberate` is websearch syntax to heed."""
+    """A query for the keyword engine: as prose and as code are indexed.
+
+    `required` and `excluded` are patterns (Postgres's regular expressions, any case) that all passages must match, and
+    none may.
+    """
 
     prose: str
     code: str
-    deliberate: str | None = None
+    required: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Passages with their scores, best first, ties by id; and what gave the scores."""
+
+    hits: list[tuple[int, float]]
+    by: Literal["bm25", "ts_rank"]
+
+
+_HEEDED = " and coalesce(c.lexical_prose, c.lexical_code) ~* all(%(required)s::text[])"
+_AVOIDED = " and not coalesce(c.lexical_prose, c.lexical_code) ~* any(%(excluded)s::text[])"
 
 
 def by_terms(
@@ -175,44 +198,67 @@ def by_terms(
     terms: Terms,
     *,
     limit: int,
-    bm25: bool,
-    filters: Filters = Filters(),  # noqa: B008  # frozen
-) -> list[tuple[int, float]]:
-    """The best passages by their terms: (chunk id, score), best first, ties by id; terms are ORed."""
-    scope = _scope(conn, filters)
+    filters: Filters = EVERYTHING,
+) -> Ranked:
+    """The best passages by their terms, which are ORed."""
     parameters = {
-        **scope.parameters,
         "prose": terms.prose,
         "code": terms.code,
-        "deliberate": terms.deliberate,
+        "required": list(terms.required),
+        "excluded": list(terms.excluded),
         "limit": limit,
     }
-    if not bm25:
-        return _by_tsvector(conn, scope, parameters, deliberate=terms.deliberate is not None)
-    found: list[tuple[int, float]] = []
-    for column, index, language in (("lexical_prose", PROSE_INDEX, "english"), ("lexical_code", CODE_INDEX, "simple")):
-        name = sql.Identifier("c", column)
-        heeded = (
-            sql.SQL(" and to_tsvector({language}, {name}) @@ websearch_to_tsquery({language}, %(deliberate)s)").format(
-                language=sql.Literal(language), name=name
-            )
-            if terms.deliberate is not None
-            else sql.SQL("")
-        )
-        query = sql.SQL(
-            "select c.id, -({name} <@> to_bm25query({text}, {index})) from chunks c {joins}"
-            " where {name} is not null and {where}{heeded}"
-            " order by {name} <@> to_bm25query({text}, {index}) limit %(limit)s"
-        ).format(
-            name=name,
-            text=sql.SQL("%(prose)s" if column == "lexical_prose" else "%(code)s"),
-            index=sql.Literal(f"garage.{index}"),
-            joins=scope.joins,
-            where=scope.where,
-            heeded=heeded,
-        )
-        found += [(id_, score) for id_, score in conn.execute(query, parameters) if score > 0]
-    return sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit]
+    heeded = sql.SQL((_HEEDED if terms.required else "") + (_AVOIDED if terms.excluded else ""))
+    with reading(conn) as segments:
+        scope = _scope(conn, filters, of="l" if segments else "c")
+        parameters |= scope.parameters
+        found = [
+            hit
+            for segment in segments
+            for column in ("prose", "code")
+            for hit in _by_bm25(conn, segment, column, scope=scope, heeded=heeded, parameters=parameters)
+        ]
+    if segments:
+        return Ranked(sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit], "bm25")
+    return Ranked(_by_tsvector(conn, scope, heeded, parameters), "ts_rank")
+
+
+def _by_bm25(
+    conn: Connection[Row],
+    segment: Segment,
+    column: str,
+    *,
+    scope: _Scope,
+    heeded: sql.SQL,
+    parameters: dict[str, Any],
+) -> list[tuple[int, float]]:
+    """The best of one index. A passage whose text changed since is in a newer segment as well, and counts there."""
+    query = sql.SQL(
+        "select c.id, -bm25_get_current_score() from {table} l"
+        " join chunks c on c.id = l.chunk_id and c.lexical_seq = l.lexical_seq {joins} where {where}{heeded}"
+        " order by l.{column} <@> to_bm25query({text}, {index}) limit %(limit)s"
+    ).format(
+        table=segment.table,
+        column=sql.Identifier(column),
+        text=sql.SQL(f"%({column})s"),
+        index=segment.index(column),
+        joins=scope.joins,
+        where=scope.where,
+        heeded=heeded,
+    )
+    # A prepared statement's generic plan would not know the index that it is for.
+    return conn.execute(query, parameters, prepare=False).fetchall()
+
+
+def heeding(conn: Connection[Row], ids: Sequence[int], terms: Terms) -> list[int]:
+    """Those of the passages that have all that `terms` requires and nothing that it excludes, in the same order."""
+    clauses = (_HEEDED if terms.required else "") + (_AVOIDED if terms.excluded else "")
+    found = conn.execute(
+        sql.SQL("select c.id from chunks c where c.id = any(%(ids)s){}").format(sql.SQL(clauses)),
+        {"ids": list(ids), "required": list(terms.required), "excluded": list(terms.excluded)},
+    )
+    kept = {id_ for (id_,) in found}
+    return [id_ for id_ in ids if id_ in kept]
 
 
 _ANY_TERM = (
@@ -222,22 +268,18 @@ _ANY_TERM = (
 
 
 def _by_tsvector(
-    conn: Connection[Row], scope: _Scope, parameters: dict[str, Any], *, deliberate: bool
+    conn: Connection[Row], scope: _Scope, heeded: sql.SQL, parameters: dict[str, Any]
 ) -> list[tuple[int, float]]:
     prose, code = _ANY_TERM.format(language="english", text="prose"), _ANY_TERM.format(language="simple", text="code")
-    heeded = (
-        " and c.tsv @@ case when c.lexical_prose is null then websearch_to_tsquery('simple', %(deliberate)s)"
-        " else websearch_to_tsquery('english', %(deliberate)s) end"
-        if deliberate
-        else ""
-    )
     query = sql.SQL(
         f"with asked as materialized (select {prose} as prose, {code} as code)"
-        " select c.id, ts_rank(c.tsv, case when c.lexical_prose is null then asked.code else asked.prose end, 1) as score"
+        " select c.id,"
+        " ts_rank(c.tsv, case when c.lexical_prose is null then asked.code else asked.prose end, 1) as score"
         " from chunks c cross join asked {joins} where {where}"
-        " and ((c.lexical_prose is not null and c.tsv @@ asked.prose) or (c.lexical_prose is null and c.tsv @@ asked.code))"
-        f"{heeded} order by score desc, c.id limit %(limit)s"
-    ).format(joins=scope.joins, where=scope.where)
+        " and ((c.lexical_prose is not null and c.tsv @@ asked.prose)"
+        " or (c.lexical_prose is null and c.tsv @@ asked.code))"
+        "{heeded} order by score desc, c.id limit %(limit)s"
+    ).format(joins=scope.joins, where=scope.where, heeded=heeded)
     return conn.execute(query, parameters).fetchall()
 
 

@@ -69,6 +69,8 @@ create table ingest_outcomes (
 );
 create index ingest_outcomes_failed on ingest_outcomes (source_id, outcome) where outcome <> 'ok';
 
+create sequence lexical_changes;
+
 create table chunks (
     id            bigint generated always as identity primary key,
     document_id   bigint not null references documents on delete cascade,
@@ -86,11 +88,22 @@ create table chunks (
     input_sha256  bytea not null check (length(input_sha256) = 32), -- title, heading path and text: all a model may be given
     lexical_prose text,                          -- what keyword search sees: stemmed
     lexical_code  text,                          -- what keyword search sees: not stemmed, identifiers with their parts
+    lexical_seq   bigint not null default nextval('lexical_changes'), -- moves whenever one of these two texts changes
     unique (document_id, ord) deferrable initially immediate, -- an edit moves kept passages in one statement
     check (num_nonnulls(lexical_prose, lexical_code) = 1)
 );
 -- Covers the work list of every model and the digest of a partition without touching the table.
 create index chunks_source on chunks (source_id, id) include (input_sha256);
+create index chunks_lexical_seq on chunks (lexical_seq);
+
+-- The tables lexical_<name> that hold BM25 indexes (garage/store/lexical.py): passages with after < lexical_seq <= newest.
+create table lexical_segments (
+    name     text primary key check (name in ('base', 'recent')),
+    after    bigint not null,
+    newest   bigint not null,
+    passages bigint not null,
+    built_at timestamptz not null default now()
+);
 
 create table embedding_models (
     id           bigint generated always as identity primary key,
