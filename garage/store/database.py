@@ -135,6 +135,9 @@ class Database:
                     yield conn
             except PoolTimeout as error:
                 raise self._unreachable() from error
+            except psycopg.OperationalError:
+                self._seen_alive.clear()  # where one connection was lost, the others may be as well
+                raise
 
     def _check(self, conn: Connection[Row]) -> None:
         """Asks a connection whether it is alive before it is handed out, at most once a second."""
