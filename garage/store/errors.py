@@ -13,6 +13,8 @@ class StoreError(GarageError):
 class DatabaseUnavailable(StoreError):
     """The server cannot be reached, or went away (`reason`: in the driver's words)."""
 
+    reason: str
+
 
 class DatabaseFull(StoreError):
     """The server has no space left to write to."""
@@ -33,6 +35,9 @@ class ExtensionMissing(StoreError):
 class SourceBusy(StoreError):
     """Another run holds the lock of this source's stage (`source`, `stage`)."""
 
+    source: str
+    stage: str
+
 
 class UnknownSource(StoreError):
     """No source of that name is registered (`source`)."""
@@ -40,6 +45,10 @@ class UnknownSource(StoreError):
 
 class DimensionMismatch(StoreError):
     """A model's vectors have another width than its table (`slug`, `expected`, `got`)."""
+
+    slug: str
+    expected: int
+    got: int
 
 
 def unavailable(reason: str) -> DatabaseUnavailable:
