@@ -21,8 +21,8 @@ from garage.store.errors import DatabaseUnavailable, SourceBusy, explained, unav
 Row = tuple[Any, ...]  # a row's column types are the query's business
 Session = Connection[Row]  # one connection, as functions of other packages hand it on
 URL_VARIABLE = "GARAGE_DATABASE_URL"
-# A commit does not wait for the disk: all that is stored here follows from the sources, a lost tail is pending again, and
-# the record that a stage has ended is written durably, with everything before it.
+# A commit does not wait for the disk: all that is stored here follows from the sources, a lost tail is pending again,
+# and the record that a stage has ended is written durably, with everything before it.
 _OPTIONS = "-c search_path=garage,public -c client_min_messages=warning -c synchronous_commit=off"
 _PATIENCE = 10.0  # seconds: a server that restarts is back by then; what takes longer is for a retry
 

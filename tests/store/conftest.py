@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,8 +63,8 @@ def cut(
 ) -> ChunkSet:
     """Passages one after the other, a line feed between two."""
     rows, start = [], 0
-    for ord, text in enumerate(texts):
-        rows.append(chunk_row(ord, text, start, kind=kind, title=title, heading=heading, chunker=chunker))
+    for number, text in enumerate(texts):
+        rows.append(chunk_row(number, text, start, kind=kind, title=title, heading=heading, chunker=chunker))
         start += len(text) + 1
     return ChunkSet(rows, f"{chunker} of {kind}", dropped)
 
@@ -108,10 +109,10 @@ def put(database: Database, source_id: int) -> Put:
 
     def store(uri: str, texts: Sequence[str], *, source: int = source_id, **options: object) -> ChunkCounts:
         kind, title = str(options.get("kind", "prose")), str(options.get("title", "A title"))
-        row = replace(
-            document(uri, texts, kind=kind, title=title),
-            **{name: options[name] for name in ("corpus_class", "trust_tier", "extractor", "meta") if name in options},
-        )
+        described: dict[str, Any] = {
+            name: options[name] for name in ("corpus_class", "trust_tier", "extractor", "meta") if name in options
+        }
+        row = replace(document(uri, texts, kind=kind, title=title), **described)
         heading = None if options.get("heading") is None else str(options["heading"])
         chunks = cut(texts, kind=kind, title=title, heading=heading, chunker=str(options.get("chunker", "by hand")))
         with database.transaction() as conn:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import psycopg
 import pytest
 
 from garage.store import documents, lexical
@@ -279,9 +278,14 @@ def test_without_the_extension_tsvectors_do_the_work(database: Database, put: Pu
     assert found(database, "godwit") == ["godwits on the shore"]
 
 
+def refresh_after_stop(database: Database, server: Cluster) -> None:
+    with database.connection() as conn:
+        server.stop()
+        refresh(conn)
+
+
 def test_a_lost_server_is_said_to_be_lost(own_server: Cluster) -> None:
     with Database(own_server.url("garage")) as database:
         migrate(database)
-        with pytest.raises(DatabaseUnavailable), database.connection() as conn:
-            own_server.stop()
-            refresh(conn)
+        with pytest.raises(DatabaseUnavailable):
+            refresh_after_stop(database, own_server)

@@ -196,6 +196,7 @@ def columns(conn: "psycopg.Connection[tuple[str, ...]]") -> set[str]:
 def test_every_table_refers_to_its_source_so_that_one_can_be_removed(database: Database) -> None:
     with database.connection() as conn:
         found = conn.execute(
-            "select conrelid::regclass::text from pg_constraint where confrelid = 'sources'::regclass and confdeltype = 'c'"
+            "select conrelid::regclass::text from pg_constraint"
+            " where confrelid = 'sources'::regclass and confdeltype = 'c'"
         ).fetchall()
     assert {"source_files", "documents", "chunks", "ingest_outcomes", "stage_runs", "refusals"} == {n for (n,) in found}
