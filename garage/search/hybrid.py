@@ -1,6 +1,7 @@
 """One search over both engines: vectors of the serving model, and terms."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -84,32 +85,23 @@ def search(
     query = _clean(query)
     if not query:
         raise EmptyQuery("The query is empty.", hint="Ask for some words.")
-    notes: list[str] = []
     with database.connection() as conn:
         if unknown := _unknown_sources(conn, filters):
             raise SearchError(f"There is no source {', '.join(unknown)}.", hint="`garage source list` shows them.")
         model = embeddings.serving(conn) if mode != "keyword" else None
-        if mode != "keyword" and model is None:
-            if mode == "vector":
-                raise NoModel(
-                    "No model has vectors yet.", hint="Run `garage update` first, or search with --mode keyword."
-                )
-            notes.append("no model has vectors yet: ranked by words alone")
-
-        def ask(asked: Asked) -> _Sides:
-            near = termed = None
-            if model is not None:
-                near = _nearest(conn, model, embedder(model), asked, settings=settings, filters=filters)
-            if mode != "vector":
-                termed = store.by_terms(conn, asked.terms, limit=settings.candidates, filters=filters)
-            return _Sides(near, termed)
-
-        sides = ask(asked := parse(query))
-        if sides.is_empty and asked.is_deliberate:
-            notes.append("nothing matches with the quotes and minus signs heeded: searched for the words alone")
-            sides = ask(plain(query))
-        keyword = [id_ for id_, _ in sides.termed.hits] if sides.termed else []
-        fused = fuse(sides.near or [], keyword, k=settings.rrf_k)[: max(limit, 0)]
+    notes: list[str] = []
+    if model is None and mode == "vector":
+        raise NoModel("No model has vectors yet.", hint="Run `garage update` first, or search with --mode keyword.")
+    if model is None and mode == "hybrid":
+        notes.append("no model has vectors yet: ranked by words alone")
+    engines = _Engines(database, settings, filters, model, embedder, words=mode != "vector")
+    sides = engines.ask(asked := parse(query))
+    if sides.is_empty and asked.is_deliberate:
+        notes.append("nothing matches with the quotes and minus signs heeded: searched for the words alone")
+        sides = engines.ask(plain(query))
+    keyword = [id_ for id_, _ in sides.termed.hits] if sides.termed else []
+    fused = fuse(sides.near or [], keyword, k=settings.rrf_k)[: max(limit, 0)]
+    with database.connection() as conn:
         passages = store.passages(conn, [hit.chunk_id for hit in fused])
     return Results(
         query=query,
@@ -121,13 +113,37 @@ def search(
     )
 
 
-def _nearest(
-    conn: Session, model: EmbeddingModel, embedder: Embedder, asked: Asked, *, settings: Search, filters: Filters
-) -> list[int]:
-    vector = embedder.embed_query(asked.words).tolist()
-    found = store.nearest(conn, model, vector, limit=settings.candidates, filters=filters, ef_search=settings.ef_search)
-    near = [id_ for id_, _ in found]
-    return store.heeding(conn, near, asked.terms) if asked.is_deliberate else near
+@dataclass(frozen=True, slots=True)
+class _Engines:
+    """Both engines, for one search."""
+
+    database: Database
+    settings: Search
+    filters: Filters
+    model: EmbeddingModel | None
+    embedder: Callable[[EmbeddingModel], Embedder]
+    words: bool
+
+    def ask(self, asked: Asked) -> _Sides:
+        """Words are looked up while the model reads the query. Neither side waits for a connection while it has one."""
+        with ThreadPoolExecutor(1, thread_name_prefix="search") as aside:
+            termed = aside.submit(self._by_terms, asked) if self.words else None
+            near = self._nearest(self.model, asked) if self.model is not None else None
+            return _Sides(near, termed.result() if termed else None)
+
+    def _by_terms(self, asked: Asked) -> Ranked:
+        with self.database.connection() as conn:
+            return store.by_terms(conn, asked.terms, limit=self.settings.candidates, filters=self.filters)
+
+    def _nearest(self, model: EmbeddingModel, asked: Asked) -> list[int]:
+        vector = self.embedder(model).embed_query(asked.words).tolist()
+        settings = self.settings
+        with self.database.connection() as conn:
+            found = store.nearest(
+                conn, model, vector, limit=settings.candidates, filters=self.filters, ef_search=settings.ef_search
+            )
+            near = [id_ for id_, _ in found]
+            return store.heeding(conn, near, asked.terms) if asked.is_deliberate else near
 
 
 def _clean(query: str) -> str:

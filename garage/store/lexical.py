@@ -176,7 +176,8 @@ def _build(conn: Connection[Row], name: str, *, after: int) -> None:
                 sql.Literal(_K1),
             )
         )
-    conn.execute("analyze garage.lexical_building")
+    conn.execute("create index lexical_building_chunk on garage.lexical_building (chunk_id)")
+    conn.execute("analyze garage.lexical_building, garage.chunks, garage.documents")
     if _version(conn) < _DURABLE_SINCE:
         conn.execute("checkpoint")
     _swap(conn, name, after)
@@ -194,7 +195,7 @@ def _swap(conn: Connection[Row], name: str, after: int) -> None:
         conn.execute(
             sql.SQL("alter table garage.lexical_building rename to {}").format(sql.Identifier(f"lexical_{name}"))
         )
-        for column, _ in _INDEXES:
+        for column in ("chunk", *(column for column, _ in _INDEXES)):
             conn.execute(
                 sql.SQL("alter index {} rename to {}").format(
                     sql.Identifier("garage", f"lexical_building_{column}"),

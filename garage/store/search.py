@@ -1,7 +1,8 @@
 """The two engines of a search, their filters, and what a hit shows.
 
-Filters run inside both engines, before any limit on candidates: a filter that few passages pass is scanned exactly,
-others walk the vector index for as long as it takes (pgvector's iterative scans).
+Filters run inside both engines, before any limit on candidates: what a selective filter leaves is scanned exactly,
+others walk the indexes for as long as it takes. How selective a filter is, the planner's statistics say well enough:
+either way is right, only their speed differs.
 """
 
 from collections.abc import Sequence
@@ -17,7 +18,10 @@ from garage.store.lexical import Segment, reading
 
 EXACT_BELOW = 20_000
 """Passages that a filter may leave for an exact scan of their vectors: some 30 ms, and recall 1 by construction."""
+EXACT_TERMS_BELOW = 500
+"""Passages that a filter may leave for scoring the terms of each: a tenth of a millisecond apiece."""
 _SCANNED_TUPLES = 200_000  # how far an iterative scan goes before it gives up on a filter
+_POOL_LIMIT = 100_000  # as many candidates as pg_textsearch ever considers
 _OVERFETCH = 4  # candidates by signs for each one that is re-ranked by the whole vector
 
 
@@ -59,32 +63,46 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Filters as SQL over a table of passages (and `documents d`), and the parameters they take."""
+    """Filters as SQL over `chunks c`, and the parameters they take; `of("l")` is the same over a copy called `l`."""
 
-    joins: sql.SQL
-    where: sql.SQL
+    documents: bool
+    conditions: tuple[str, ...]
     parameters: dict[str, Any]
-    narrows: bool
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.conditions)
+
+    @property
+    def joins(self) -> sql.SQL:
+        return self.of("c")[0]
+
+    @property
+    def where(self) -> sql.SQL:
+        return self.of("c")[1]
+
+    def of(self, alias: str) -> tuple[sql.SQL, sql.SQL]:
+        """Joins and conditions, for the table that `alias` stands for."""
+        joins = f" join documents d on d.id = {alias}.document_id" if self.documents else ""
+        return sql.SQL(joins), sql.SQL(
+            " and ".join(("true", *self.conditions)).replace("c.source_id", f"{alias}.source_id")
+        )
 
 
-def _scope(conn: Connection[Row], filters: Filters, *, of: str = "c") -> _Scope:
-    """`of` is the alias of the table that has `source_id` and `document_id`. Retired sources are left out."""
-    joins, where = "", "true"
-    parameters: dict[str, Any] = {}
+def _scope(conn: Connection[Row], filters: Filters) -> _Scope:
+    """Retired sources are left out."""
     known = conn.execute("select slug, id, active from sources").fetchall()
     allowed = [id_ for slug, id_, active in known if active and (not filters.sources or slug in filters.sources)]
-    if len(allowed) < len(known):
-        where += f" and {of}.source_id = any(%(sources)s)"
-        parameters["sources"] = allowed
-    if filters.on_documents:
-        joins = f" join documents d on d.id = {of}.document_id"
-        if filters.classes:
-            where += " and d.corpus_class = any(%(classes)s)"
-            parameters["classes"] = list(filters.classes)
-        if filters.trusts:
-            where += " and d.trust_tier = any(%(trusts)s)"
-            parameters["trusts"] = list(filters.trusts)
-    return _Scope(sql.SQL(joins), sql.SQL(where), parameters, narrows=bool(parameters))
+    wanted = {
+        "c.source_id = any(%(sources)s)": ("sources", allowed if len(allowed) < len(known) else None),
+        "d.corpus_class = any(%(classes)s)": ("classes", list(filters.classes) or None),
+        "d.trust_tier = any(%(trusts)s)": ("trusts", list(filters.trusts) or None),
+    }
+    return _Scope(
+        documents=filters.on_documents,
+        conditions=tuple(condition for condition, (_, value) in wanted.items() if value is not None),
+        parameters={name: value for name, value in wanted.values() if value is not None},
+    )
 
 
 def nearest(
@@ -108,7 +126,7 @@ def nearest(
         "limit": limit,
     }
     target = sql.SQL("%(vector)s::{}").format(model.column_type)
-    if model.indexed_at is None or (scope.narrows and _eligible(conn, scope, most=exact_below) <= exact_below):
+    if model.indexed_at is None or (scope.narrows and _estimate(conn, scope) <= exact_below):
         # The sum keeps the planner from the index: this is the exact answer.
         query = sql.SQL(
             "select c.id, e.embedding <=> {target} as distance from chunks c {joins}"
@@ -117,9 +135,12 @@ def nearest(
         ).format(target=target, joins=scope.joins, table=model.table, where=scope.where)
         return conn.execute(query, parameters).fetchall()
     with conn.transaction():
-        conn.execute(sql.SQL("set local hnsw.iterative_scan = relaxed_order"))
-        conn.execute(sql.SQL("set local hnsw.ef_search = {}").format(sql.Literal(max(ef_search, min(2 * limit, 1000)))))
-        conn.execute(sql.SQL("set local hnsw.max_scan_tuples = {}").format(sql.Literal(_SCANNED_TUPLES)))
+        conn.execute(
+            "select set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %s, true),"
+            " set_config('hnsw.max_scan_tuples', %s, true), set_config('hnsw.scan_mem_multiplier', '4', true)",
+            # Twice the candidates: of the last ones that a scan returns, many are not the nearest.
+            (str(max(ef_search, min(2 * limit, 1000))), str(_SCANNED_TUPLES)),
+        )
         if model.storage == "bit":
             return _nearest_by_signs(conn, model, scope, parameters)
         narrowing = (
@@ -158,13 +179,11 @@ def _nearest_by_signs(
     return conn.execute(query, parameters).fetchall()
 
 
-def _eligible(conn: Connection[Row], scope: _Scope, *, most: int) -> int:
-    """How many passages the filters leave, counted no further than matters."""
-    query = sql.SQL("select count(*) from (select from chunks c {} where {} limit %(most)s) counted").format(
-        scope.joins, scope.where
-    )
-    row = conn.execute(query, scope.parameters | {"most": most + 1}).fetchone()
-    return int(row[0]) if row else 0
+def _estimate(conn: Connection[Row], scope: _Scope) -> int:
+    """About how many passages the filters leave, without looking at any."""
+    query = sql.SQL("explain (format json) select from chunks c {} where {}").format(scope.joins, scope.where)
+    row = conn.execute(query, scope.parameters).fetchone()
+    return int(row[0][0]["Plan"]["Plan Rows"]) if row else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +228,18 @@ def by_terms(
         "limit": limit,
     }
     heeded = sql.SQL((_HEEDED if terms.required else "") + (_AVOIDED if terms.excluded else ""))
+    scope = _scope(conn, filters)
+    parameters |= scope.parameters
     with reading(conn) as segments:
-        scope = _scope(conn, filters, of="l" if segments else "c")
-        parameters |= scope.parameters
+        # How many passages hold one that the filters leave.
+        rarity = 1.0
+        if scope.narrows:
+            rarity = sum(segment.passages for segment in segments) / max(_estimate(conn, scope), 1)
         found = [
             hit
             for segment in segments
             for column in ("prose", "code")
-            for hit in _by_bm25(conn, segment, column, scope=scope, heeded=heeded, parameters=parameters)
+            for hit in _by_bm25(conn, segment, column, scope=scope, heeded=heeded, rarity=rarity, parameters=parameters)
         ]
     if segments:
         return Ranked(sorted(found, key=lambda hit: (-hit[1], hit[0]))[:limit], "bm25")
@@ -230,24 +253,38 @@ def _by_bm25(
     *,
     scope: _Scope,
     heeded: sql.SQL,
+    rarity: float,
     parameters: dict[str, Any],
 ) -> list[tuple[int, float]]:
     """The best of one index. A passage whose text changed since is in a newer segment as well, and counts there."""
+    pool = parameters["limit"] if rarity <= 1 else int(1.5 * parameters["limit"] * rarity)
+    scored = scope.narrows and (segment.passages / rarity <= EXACT_TERMS_BELOW or pool > _POOL_LIMIT)
+    joins, where = scope.of("c" if scored else "l")
+    # What stands within `offset 0` is planned by itself: a scan in order of the scores, for as long as rows are wanted.
+    # It first ranks as many candidates as the setting says, and begins anew with twice as many when these do not do.
     query = sql.SQL(
-        "select c.id, -bm25_get_current_score() from {table} l"
-        " join chunks c on c.id = l.chunk_id and c.lexical_seq = l.lexical_seq {joins} where {where}{heeded}"
-        " order by l.{column} <@> to_bm25query({text}, {index}) limit %(limit)s"
+        "select id, score from (select c.id, {score} as score from {table} l"
+        " join chunks c on c.id = l.chunk_id and c.lexical_seq = l.lexical_seq {joins}"
+        " where l.{column} is not null and {where}{heeded} {order} offset 0) candidates {best} limit %(limit)s"
     ).format(
+        score=sql.SQL("-({})").format(_distance(segment, column)) if scored else sql.SQL("-bm25_get_current_score()"),
         table=segment.table,
         column=sql.Identifier(column),
-        text=sql.SQL(f"%({column})s"),
-        index=segment.index(column),
-        joins=scope.joins,
-        where=scope.where,
+        joins=joins,
+        where=where,
         heeded=heeded,
+        order=sql.SQL("") if scored else sql.SQL("order by {}").format(_distance(segment, column)),
+        best=sql.SQL("where score > 0 order by score desc, id" if scored else ""),
     )
+    conn.execute("select set_config('pg_textsearch.default_limit', %s, true)", (str(min(max(pool, 1), _POOL_LIMIT)),))
     # A prepared statement's generic plan would not know the index that it is for.
     return conn.execute(query, parameters, prepare=False).fetchall()
+
+
+def _distance(segment: Segment, column: str) -> sql.Composed:
+    return sql.SQL("l.{} <@> to_bm25query({}, {})").format(
+        sql.Identifier(column), sql.SQL(f"%({column})s"), segment.index(column)
+    )
 
 
 def heeding(conn: Connection[Row], ids: Sequence[int], terms: Terms) -> list[int]:
