@@ -62,7 +62,7 @@ def with_parts(text: str) -> str:
     parts: list[str] = []
     for compound in dict.fromkeys(_COMPOUND.findall(text)):
         found = [part for run in _RUN.findall(compound) for part in _HUMP.split(run)]
-        if len(found) > 1 and found != _HYPHEN.split(compound):
+        if len(found) > 1 and not (found == _HYPHEN.split(compound) and all(map(str.isalpha, found))):
             parts.extend(part for part in found if len(part) > 1 or not part.isalpha())
     return f"{text}\n{' '.join(parts)}" if parts else text
 

@@ -148,11 +148,12 @@ def nearest(
             if scope.narrows
             else sql.SQL("")
         )
-        # Relaxed order finds more and sorts less: the outer query sorts.
+        # Relaxed order finds more and sorts less: the outer query sorts. Without the sum the planner would leave that
+        # out, for it takes the inner order for what it says.
         query = sql.SQL(
             "with found as materialized (select e.chunk_id, e.embedding <=> {target} as distance from {table} e"
             " {narrowing} order by e.embedding <=> {target} limit %(limit)s)"
-            " select chunk_id, distance from found order by distance, chunk_id"
+            " select chunk_id, distance from found order by distance + 0, chunk_id"
         ).format(target=target, table=model.table, narrowing=narrowing)
         return conn.execute(query, parameters).fetchall()
 
