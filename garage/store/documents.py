@@ -307,7 +307,9 @@ def refresh_outcome(conn: Connection[Row], source_id: int, file: PendingFile) ->
 
 def drop_document(conn: Connection[Row], source_id: int, uri: str) -> int:
     """Deletes a document with its passages and their vectors; 0 when there was none."""
-    return conn.execute("delete from documents where source_id = %s and uri = %s", (source_id, uri)).rowcount
+    # Returned rows and not the row count, which a pipeline does not know yet.
+    gone = conn.execute("delete from documents where source_id = %s and uri = %s returning id", (source_id, uri))
+    return len(gone.fetchall())
 
 
 def drop_vanished(conn: Connection[Row], source_id: int, *, limit: int) -> int:

@@ -24,6 +24,7 @@ from garage.serve import cli
 from garage.store import documents, sources
 from garage.store.database import Database
 from garage.store.documents import DocumentRow
+from garage.store.lexical import refresh
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 OWN_VARIABLES = ("GARAGE_CONFIG", "GARAGE_DATABASE_URL", "GARAGE_DAGSTER_URL", "GARAGE_DEBUG", "DAGSTER_HOME")
@@ -111,6 +112,8 @@ def store_documents(database: Database, config: Config, name: str, texts: Mappin
                 text, title=title, kind="markdown", body_start=0, sizes=chunking.settings(config.chunking)
             )
             documents.put_document(conn, row.id, document, cut)
+    with database.connection() as conn:
+        refresh(conn)
 
 
 def store_vectors(database: Database, config: Config, name: str, slug: str) -> None:
