@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -97,6 +98,7 @@ class Database:
         options = f"{parts.get('options') or ''} {_OPTIONS}".strip()
         self._conninfo = make_conninfo(url, options=options, application_name=name)
         self._pool: ConnectionPool[Connection[Row]] | None = None
+        self._opening = threading.Lock()
         self._max_size = max_size
         self._seen_alive: WeakKeyDictionary[Connection[Row], float] = WeakKeyDictionary()
 
@@ -117,27 +119,32 @@ class Database:
 
         Raises DatabaseUnavailable when there is none within `wait` seconds; until then a server may come back.
         """
-        if self._pool is None:
-            self._pool = ConnectionPool(
-                self._conninfo,
-                min_size=0,
-                max_size=self._max_size,
-                # A pool that gives up sooner leaves those who wait without a connection when the server is back.
-                reconnect_timeout=_PATIENCE,
-                kwargs={"autocommit": True},
-                configure=_register,
-                check=self._check,
-                open=True,
-            )
+        pool = self._opened()
         with _explaining():
             try:
-                with self._pool.connection(timeout=wait) as conn:
+                with pool.connection(timeout=wait) as conn:
                     yield conn
             except PoolTimeout as error:
                 raise self._unreachable() from error
             except psycopg.OperationalError:
                 self._seen_alive.clear()  # where one connection was lost, the others may be as well
                 raise
+
+    def _opened(self) -> ConnectionPool[Connection[Row]]:
+        with self._opening:
+            if self._pool is None:
+                self._pool = ConnectionPool(
+                    self._conninfo,
+                    min_size=0,
+                    max_size=self._max_size,
+                    # A pool that gives up sooner leaves those who wait without a connection when the server is back.
+                    reconnect_timeout=_PATIENCE,
+                    kwargs={"autocommit": True},
+                    configure=_register,
+                    check=self._check,
+                    open=True,
+                )
+            return self._pool
 
     def _check(self, conn: Connection[Row]) -> None:
         """Asks a connection whether it is alive before it is handed out, at most once a second."""
