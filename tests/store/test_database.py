@@ -146,8 +146,8 @@ def test_errors_a_person_can_act_on_say_what_to_do() -> None:
     assert "Free some space" in str(explained(pg.DiskFull("x")))
     for error in (pg.AdminShutdown("x"), pg.CannotConnectNow("x"), psycopg.OperationalError("connection lost")):
         assert isinstance(explained(error), DatabaseUnavailable)
-    for error in (pg.UniqueViolation("x"), pg.UndefinedTable("x"), psycopg.ProgrammingError("x")):
-        assert explained(error) is error
+    for other in (pg.UniqueViolation("x"), pg.UndefinedTable("x"), psycopg.ProgrammingError("x")):
+        assert explained(other) is other
 
 
 def test_the_environment_names_an_external_server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
