@@ -10,8 +10,6 @@ import pytest
 
 from garage.walk.uris import path_of
 
-MIB = 1 << 20
-
 
 def write(path: Path, text: str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
