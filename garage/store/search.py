@@ -134,50 +134,44 @@ def nearest(
             " order by (e.embedding <=> {target}) + 0, c.id limit %(limit)s"
         ).format(target=target, joins=scope.joins, table=model.table, where=scope.where)
         return conn.execute(query, parameters).fetchall()
+    wanted = limit * (_OVERFETCH if model.storage == "bit" else 1)
+    narrowing: sql.Composable = sql.SQL("")
+    if scope.narrows:
+        narrowing = sql.SQL("join chunks c on c.id = e.chunk_id {} where {}").format(scope.joins, scope.where)
     with conn.transaction():
         conn.execute(
             "select set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', %s, true),"
             " set_config('hnsw.max_scan_tuples', %s, true), set_config('hnsw.scan_mem_multiplier', '4', true)",
             # Twice the candidates: of the last ones that a scan returns, many are not the nearest.
-            (str(max(ef_search, min(2 * limit, 1000))), str(_SCANNED_TUPLES)),
+            (str(max(ef_search, min(2 * wanted, 1000))), str(_SCANNED_TUPLES)),
         )
         if model.storage == "bit":
-            return _nearest_by_signs(conn, model, scope, parameters)
-        narrowing = (
-            sql.SQL("join chunks c on c.id = e.chunk_id {} where {}").format(scope.joins, scope.where)
-            if scope.narrows
-            else sql.SQL("")
-        )
-        # Relaxed order finds more and sorts less: the outer query sorts. Without the sum the planner would leave that
-        # out, for it takes the inner order for what it says.
-        query = sql.SQL(
-            "with found as materialized (select e.chunk_id, e.embedding <=> {target} as distance from {table} e"
-            " {narrowing} order by e.embedding <=> {target} limit %(limit)s)"
-            " select chunk_id, distance from found order by distance + 0, chunk_id"
-        ).format(target=target, table=model.table, narrowing=narrowing)
-        return conn.execute(query, parameters).fetchall()
+            query = _nearest_by_signs(model, narrowing)
+        else:
+            # Relaxed order finds more and sorts less: the outer query sorts. Without the sum the planner would leave
+            # that out, for it takes the inner order for what it says.
+            query = sql.SQL(
+                "with found as materialized (select e.chunk_id, e.embedding <=> {target} as distance from {table} e"
+                " {narrowing} order by e.embedding <=> {target} limit %(wanted)s)"
+                " select chunk_id, distance from found order by distance + 0, chunk_id"
+            ).format(target=target, table=model.table, narrowing=narrowing)
+        return conn.execute(query, parameters | {"wanted": wanted}).fetchall()
 
 
-def _nearest_by_signs(
-    conn: Connection[Row], model: EmbeddingModel, scope: _Scope, parameters: dict[str, Any]
-) -> list[tuple[int, float]]:
+def _nearest_by_signs(model: EmbeddingModel, narrowing: sql.Composable) -> sql.Composed:
     """Candidates by Hamming distance of the signs, re-ranked by the whole vectors."""
-    width = sql.Literal(model.stored_dims)
-    query = sql.SQL(
-        "with found as materialized (select e.chunk_id, e.embedding from {table} e join chunks c on c.id = e.chunk_id"
-        " {joins} where {where} order by binary_quantize(e.embedding)::bit({width}) <~>"
-        " binary_quantize(%(vector)s::{type})::bit({width}) limit %(limit)s * {overfetch})"
+    return sql.SQL(
+        "with found as materialized (select e.chunk_id, e.embedding from {table} e {narrowing}"
+        " order by binary_quantize(e.embedding)::bit({width}) <~>"
+        " binary_quantize(%(vector)s::{type})::bit({width}) limit %(wanted)s)"
         " select chunk_id, embedding <=> %(vector)s::{type} as distance from found"
         " order by distance, chunk_id limit %(limit)s"
     ).format(
         table=model.table,
-        joins=scope.joins,
-        where=scope.where,
-        width=width,
+        narrowing=narrowing,
+        width=sql.Literal(model.stored_dims),
         type=model.column_type,
-        overfetch=sql.Literal(_OVERFETCH),
     )
-    return conn.execute(query, parameters).fetchall()
 
 
 def _estimate(conn: Connection[Row], scope: _Scope) -> int:
