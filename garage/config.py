@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from garage.errors import GarageError
 
@@ -30,6 +30,13 @@ class ConfigError(GarageError):
 
 class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_truth_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in (int, float):
+            raise ValueError("a number is wanted; YAML reads yes, no, on and off as true and false")
+        return value
 
 
 class Source(_Section):
@@ -52,6 +59,8 @@ class Source(_Section):
     @field_validator("root")
     @classmethod
     def _absolute(cls, root: Path) -> Path:
+        if "\0" in str(root):
+            raise ValueError("a path holds no NUL character")
         return Path(os.path.abspath(root.expanduser()))
 
 
@@ -239,10 +248,24 @@ def load(path: Path | None = None) -> Config:
     return parse(text, path)
 
 
+class _Strict(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # one or the other
+    """A safe loader that takes no key twice; YAML's own would let the last one win."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        seen: set[str] = set()
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in seen:
+                said = f"the key {key.value!r} is given twice"
+                raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+            seen.add(key.value)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
+
+
 def parse(text: str, path: Path) -> Config:
     """A configuration from YAML (or JSON) text; `path` names it in messages."""
     try:
-        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506  # both are the safe loader
+        raw = yaml.load(text, Loader=_Strict)  # noqa: S506  # it is a safe loader
     except yaml.YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}", path=path) from error
     if raw is None:
