@@ -359,6 +359,7 @@ def _settings(socket_dir: Path, binaries: Path) -> str:
         "unix_socket_permissions": "0700",
         "max_connections": "100",
         "shared_preload_libraries": preload,
+        "dynamic_shared_memory_type": "posix" if _has_room_for_shared_memory() else "sysv",
         "shared_buffers": f"{buffers}MB",
         "maintenance_work_mem": f"{buffers // 2}MB",
         "work_mem": "16MB",
@@ -375,6 +376,14 @@ def _settings(socket_dir: Path, binaries: Path) -> str:
     }
     escaped = {name: value.replace("\\", "\\\\").replace("'", "''") for name, value in lines.items()}
     return "".join(f"{name} = '{value}'\n" for name, value in escaped.items())
+
+
+def _has_room_for_shared_memory() -> bool:
+    """Whether /dev/shm takes what building an index in parallel puts there: containers have 64 MiB by default."""
+    try:
+        return shutil.disk_usage("/dev/shm").total >= 1 << 30  # noqa: S108  # the kernel's own folder
+    except OSError:
+        return True
 
 
 def _server_ids() -> tuple[int, int]:

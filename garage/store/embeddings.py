@@ -10,6 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from psycopg import Connection, sql
+from psycopg import errors as pg
 from psycopg.rows import class_row
 
 from garage.store.database import Row
@@ -261,15 +262,25 @@ def build_index(conn: Connection[Row], row: EmbeddingModel) -> bool:
         target = sql.SQL("((binary_quantize(embedding)::bit({})) bit_hamming_ops)").format(sql.Literal(row.stored_dims))
     else:
         target = sql.SQL("(embedding {})").format(sql.SQL(f"{row.storage}_cosine_ops"))
-    with conn.transaction():
-        conn.execute(sql.SQL("set local maintenance_work_mem = '512MB'"))
-        conn.execute(
-            sql.SQL("create index if not exists {} on {} using hnsw {} with (m = 16, ef_construction = 64)").format(
-                name, row.table, target
-            )
-        )
-        conn.execute("update embedding_models set indexed_at = now() where id = %s", (row.id,))
+    query = sql.SQL("create index if not exists {} on {} using hnsw {} with (m = 16, ef_construction = 64)").format(
+        name, row.table, target
+    )
+    try:
+        _build(conn, row, query)
+    except pg.DiskFull:
+        # A server in a container often has too little shared memory for workers to build it together. A full disk
+        # is one still.
+        _build(conn, row, query, workers=0)
     return True
+
+
+def _build(conn: Connection[Row], row: EmbeddingModel, query: sql.Composed, *, workers: int | None = None) -> None:
+    with conn.transaction():
+        conn.execute("set local maintenance_work_mem = '512MB'")
+        if workers is not None:
+            conn.execute(sql.SQL("set local max_parallel_maintenance_workers = {}").format(sql.Literal(workers)))
+        conn.execute(query)
+        conn.execute("update embedding_models set indexed_at = now() where id = %s", (row.id,))
 
 
 def serve(conn: Connection[Row], slug: str) -> None:
