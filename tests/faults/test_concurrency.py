@@ -1,12 +1,10 @@
 """More than one at work: runs of one source, runs of two, searches, and a person who removes what is being read."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -71,49 +69,6 @@ def locks_waited_for(spine: Any) -> int:
         " and query like 'select pg_try_advisory_lock%%' and application_name like 'garage run%%'"
     )
     return int(number)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_of_two_updates_of_one_source_at_once_the_second_waits_and_finds_nothing_to_do(
-    spine: Any, library: Path, tmp_path: Path, another_database: Callable[[], str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import dagster as dg
-
-    spine.configure({"name": "lib", "root": library})
-    with dg.DagsterInstance.local_temp(str(tmp_path)):  # two processes must not both make its tables
-        pass
-    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "PYTHONPATH": str(CHECKOUT)}
-    command = [sys.executable, "-m", "garage_assets.launch", "--source", "lib"]
-    with spine.database.exclusive("ingest/lib"):
-        runs = [
-            subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(2)
-        ]
-        deadline = time.monotonic() + 120
-        while locks_waited_for(spine) < 2 and time.monotonic() < deadline:
-            assert all(run.poll() is None for run in runs), [run.communicate() for run in runs]
-            time.sleep(0.1)
-        assert locks_waited_for(spine) == 2
-    answers = [run.communicate(timeout=120) for run in runs]
-    assert [run.returncode for run in runs] == [0, 0], answers
-    assert [json.loads(out)["status"] for out, _ in answers] == ["success", "success"]
-    assert [
-        counts.get("documents_written", 0)
-        for (counts,) in spine.rows("select counts from stage_runs where stage = 'documents' order by id")
-    ] == [10, 0]
-    together = spine.state()
-    url = another_database()
-    monkeypatch.setenv("GARAGE_DATABASE_URL", url)
-    alone = type(spine)(spine.home, url)
-    alone.configure({"name": "lib", "root": library})
-    alone.walk()
-    alone.read()
-    alone.cut()
-    for part in ("files", "documents", "chunks", "outcomes"):
-        assert together[part] == alone.state()[part]
-    alone.database.close()
-    assert len(together["emb_all_minilm_l6_v2"]) == len(together["chunks"])
 
 
 def test_two_sources_at_once_end_as_one_after_the_other(
