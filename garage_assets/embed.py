@@ -43,9 +43,10 @@ def embeddings_of(entry: ModelEntry) -> dg.AssetsDefinition:
         models: EmbeddingModels,
         options: RunOptions,
     ) -> dg.MaterializeResult[None]:
-        slug, db, config = context.partition_key, database.database, settings.config()
+        slug, db = context.partition_key, database.database
         # One stream of inference at a time on this machine, for runs that the pool does not see as well.
         with held(context, db, f"model/{entry.slug}"):
+            config = settings.config()  # by now: it may have changed while this waited
             row = stages.source(db, config, slug)
             stage = stages.vectors(
                 db, config, row, entry, load=lambda: models.embedder(entry, config), rebuild=options.rebuild

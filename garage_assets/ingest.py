@@ -52,8 +52,9 @@ def source_files(
 
     Fails before anything is deleted when more than a quarter of the source is gone, unless `allow_deletes` is set.
     """
-    slug, db, config = context.partition_key, database.database, settings.config()
+    slug, db = context.partition_key, database.database
     with held(context, db, f"ingest/{slug}"):
+        config = settings.config()  # by now: it may have changed while this waited
         row = stages.source(db, config, slug)
         report = stages.walk(
             db, config, row, allow_deletes=options.allow_deletes, run_id=context.run.run_id, observe=observer(context)
@@ -79,8 +80,9 @@ def documents(
 
     Only files whose stat or extractor changed are opened. A file that cannot be read becomes an outcome with a reason.
     """
-    slug, db, config = context.partition_key, database.database, settings.config()
+    slug, db = context.partition_key, database.database
     with held(context, db, f"ingest/{slug}"):
+        config = settings.config()  # by now: it may have changed while this waited
         row = stages.source(db, config, slug)
         stage = stages.documents(db, config, row, rebuild=options.rebuild)
         report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))
@@ -106,8 +108,9 @@ def chunks(
 
     Documents whose passages another chunker made are cut again; a passage that stays the same keeps its vectors.
     """
-    slug, db, config = context.partition_key, database.database, settings.config()
+    slug, db = context.partition_key, database.database
     with held(context, db, f"ingest/{slug}"):
+        config = settings.config()  # by now: it may have changed while this waited
         row = stages.source(db, config, slug)
         stage = stages.chunks(db, config, row, rebuild=options.rebuild)
         report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))

@@ -1,10 +1,12 @@
 """More than one at work: runs of one source, runs of two, searches, and a person who removes what is being read."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -69,6 +71,63 @@ def locks_waited_for(spine: Any) -> int:
         " and query like 'select pg_try_advisory_lock%%' and application_name like 'garage run%%'"
     )
     return int(number)
+
+
+@pytest.fixture
+def dagster_home(tmp_path: Path, another_database: Callable[[], str]) -> Path:
+    """An instance on Postgres, as `garage update` has it, with its tables made."""
+    import dagster as dg
+
+    folder = tmp_path / "dagster"
+    folder.mkdir()
+    settings = {"storage": {"postgres": {"postgres_url": another_database()}}, "telemetry": {"enabled": False}}
+    (folder / "dagster.yaml").write_text(json.dumps(settings), encoding="utf-8")
+    with dg.DagsterInstance.from_config(str(folder)) as instance:
+        instance.add_dynamic_partitions("source", ["lib"])
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_of_two_updates_of_one_source_at_once_the_second_waits_and_finds_nothing_to_do(
+    spine: Any, library: Path, tmp_path: Path, dagster_home: Path, another_database: Callable[[], str]
+) -> None:
+    spine.configure({"name": "lib", "root": library})
+    environment = {**os.environ, "DAGSTER_HOME": str(dagster_home), "PYTHONPATH": str(CHECKOUT)}
+    command = [sys.executable, "-m", "garage_assets.launch", "--source", "lib"]
+    said = [tmp_path / f"run-{number}" for number in range(2)]
+    runs: list[subprocess.Popen[bytes]] = []
+    try:
+        with spine.database.exclusive("ingest/lib"):
+            for file in said:  # files, not pipes: what a run leaves behind may hold a pipe open
+                with file.open("wb") as output:
+                    runs.append(subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT))
+            deadline = time.monotonic() + 120
+            while locks_waited_for(spine) < 2:
+                for run, file in zip(runs, said, strict=True):
+                    assert run.poll() is None, file.read_text(encoding="utf-8")
+                assert time.monotonic() < deadline
+                time.sleep(0.1)
+        codes = [run.wait(timeout=120) for run in runs]
+    finally:
+        for run in runs:
+            run.kill()
+            run.wait()
+    assert codes == [0, 0], [file.read_text(encoding="utf-8") for file in said]
+    assert [
+        counts.get("documents_written", 0)
+        for (counts,) in spine.rows("select counts from stage_runs where stage = 'documents' order by id")
+    ] == [10, 0]
+    together = spine.state()
+    alone = type(spine)(spine.home, another_database())
+    alone.configure({"name": "lib", "root": library})
+    alone.walk()
+    alone.read()
+    alone.cut()
+    for part in ("files", "documents", "chunks", "outcomes"):
+        assert together[part] == alone.state()[part]
+    alone.database.close()
+    assert len(together["emb_all_minilm_l6_v2"]) == len(together["chunks"])
 
 
 def test_two_sources_at_once_end_as_one_after_the_other(
