@@ -83,6 +83,19 @@ class Extraction(_Section):
     workers: int = Field(default=0, ge=0, description="Worker processes; 0: one a core.")
     seconds: float = Field(default=60.0, gt=0, description="Time limit of one file.")
     memory_bytes: int = Field(default=1024 * MIB, ge=64 * MIB, description="Memory limit of one file.")
+    pdf_min_chars_per_page: int = Field(
+        default=32, ge=0, description="A page of a PDF with fewer characters is read by a second library, then by OCR."
+    )
+    ocr_languages: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_]{3,20}$")], ...] = Field(
+        default=("eng",), description="Languages that Tesseract is told to expect; each needs its data package."
+    )
+    ocr_min_chars: int = Field(default=16, ge=1, description="Fewer characters recognised in a picture are no text.")
+    ocr_max_pages: int = Field(default=40, ge=0, description="Scanned pages of one file that are recognised; 0: none.")
+    index_images: bool = Field(
+        default=True, description="A picture without text becomes a document that is found by its name."
+    )
+    max_sheet_rows: int = Field(default=5000, ge=1, description="Rows of one sheet; those beyond are dropped.")
+    max_cell_chars: int = Field(default=500, ge=1, description="Characters of one cell; those beyond are dropped.")
 
 
 class Chunking(_Section):

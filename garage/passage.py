@@ -5,6 +5,7 @@ import json
 import re
 import unicodedata
 from dataclasses import dataclass
+from typing import Literal
 
 # Chinese, Japanese and Korean write without spaces; a run of these is indexed as overlapping pairs, which needs no
 # dictionary (iteration marks, Hiragana, Katakana, ideographs with extensions, compatibility ones, Hangul syllables).
@@ -16,6 +17,22 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HYPHEN = re.compile(r"['’-]")
 _ABOVE = 500  # code points of a title or heading that are repeated with every passage below it
 _TITLE_COUNT = 2  # a word of the title counts as two: better on every collection of `bench.quality`
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of a document that is cut on its own: a message of a thread, the words of a mail, what it quotes.
+
+    `start` and `end` are code points of the content. `sender` is as the document names them; `direction` is seen from
+    the owner; words that are `quoted` are not the sender's own. `at` is a time in ISO 8601.
+    """
+
+    start: int
+    end: int
+    sender: str | None = None
+    direction: Literal["sent", "received"] | None = None
+    quoted: bool = False
+    at: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

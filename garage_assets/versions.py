@@ -30,13 +30,13 @@ def walk_version() -> str:
 
 def documents_version() -> str:
     """The fingerprints of all extractors."""
-    return _short(*(fingerprint(name) for name in sorted(EXTRACTORS)))
+    return _short(*(fingerprint(name, CONFIG.extraction) for name in sorted(EXTRACTORS)))
 
 
 def chunks_version() -> str:
     """The signatures of all chunkers, and their code."""
     sizes = settings(CONFIG.chunking)
-    kinds = ("prose", "markdown", "tabular", *(f"code:{language}" for language in sorted(LANGUAGES)))
+    kinds = ("prose", "markdown", "tabular", "conversation", *(f"code:{language}" for language in sorted(LANGUAGES)))
     return _short(*(version(kind, sizes) for kind in kinds))
 
 

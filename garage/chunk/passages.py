@@ -1,6 +1,7 @@
 """From a document's canonical mirror to its passages: which splitting serves which kind of document."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from types import MappingProxyType
 
 from garage.chunk.headings import markdown_headings
@@ -9,6 +10,7 @@ from garage.chunk.records import Chunk, Chunked, ChunkSettings
 from garage.chunk.sections import Section, sections
 from garage.chunk.splitters import Span, Splitter
 from garage.chunk.tabular import sheet_headings, split_rows
+from garage.passage import Part
 
 # A signature is stored with every passage, and passages under another one are made again. So whatever changes where a
 # splitting cuts, a separator included, must change its version here ("", then "/v2", ...).
@@ -18,6 +20,7 @@ VERSIONS: Mapping[str, str] = MappingProxyType(
         "markdown-header+recursive": "/v2",
         "code": "",
         "tabular": "",
+        "message": "",
     }
 )
 
@@ -26,13 +29,15 @@ ANY_LANGUAGE = "text"
 CHARACTERS_PER_TOKEN = 4
 
 _DEFAULTS = ChunkSettings()
+Cut = tuple[Span, str | None, Part | None]
+"""The span of a passage, the heading path above it and the part that it belongs to."""
 
 
 def signature(kind: str, settings: ChunkSettings) -> str:
     """The name of the splitting that documents of this kind get, as stored with each passage.
 
     Raises:
-        ValueError: `kind` is none of prose, markdown, tabular and code:<language>.
+        ValueError: `kind` is none of prose, markdown, tabular, conversation and code:<language>.
     """
     name, _, language = kind.partition(":")
     if name == "code" and language:
@@ -45,26 +50,41 @@ def signature(kind: str, settings: ChunkSettings) -> str:
             return f"{header}{VERSIONS[header]}:{settings.size}/{settings.overlap}"
         case "tabular":
             return f"tabular{VERSIONS['tabular']}:{settings.size}"
-    raise ValueError(f"{kind!r} is no kind of document: it is prose, markdown, tabular or code:<language>")
+        case "conversation":
+            return f"message{VERSIONS['message']}:{settings.size}/{settings.overlap}"
+    known = "prose, markdown, tabular, conversation or code:<language>"
+    raise ValueError(f"{kind!r} is no kind of document: it is {known}")
 
 
-def chunk(content: str, *, kind: str, body_start: int = 0, settings: ChunkSettings = _DEFAULTS) -> Chunked:
+def chunk(
+    content: str,
+    *,
+    kind: str,
+    body_start: int = 0,
+    parts: Sequence[Part] = (),
+    settings: ChunkSettings = _DEFAULTS,
+) -> Chunked:
     """Cut a canonical mirror into passages, in time proportional to its length.
 
     Every passage equals its slice of `content`, holds something else than white space and adds something to its
     neighbours. Together the passages hold everything in `content[body_start:]` but white space, unless `max_chunks`
     cut them off. `body_start` is the beginning of a line: what stands before it (front matter) is in no passage.
+    Where there are `parts`, only they are cut, each on its own: one that is short enough is one passage.
 
     Raises:
-        ValueError: an unknown `kind`, or a `body_start` outside of `content`.
+        ValueError: an unknown `kind`, a `body_start` outside of `content`, parts that overlap or lie outside of it.
     """
     if not 0 <= body_start <= len(content):
         raise ValueError(f"body_start {body_start} lies outside of a text of {len(content)} characters")
+    ends = [0, *(edge for part in parts for edge in (part.start, part.end)), len(content)]
+    if any(before > after for before, after in pairwise(ends)):
+        raise ValueError("the parts of a text lie in it one behind the other")
     chunker = signature(kind, settings)
     made: list[Chunk] = []
     truncated = 0
     seen = line = 0  # `line` line feeds in content[:seen]
-    for (start, end), path in _passages(content, kind, body_start, settings):
+    cut = _parts(content, kind, parts, settings) if parts else _whole(content, kind, body_start, settings)
+    for (start, end), path, part in cut:
         if len(made) == settings.max_chunks:
             truncated += 1
             continue
@@ -82,30 +102,39 @@ def chunk(content: str, *, kind: str, body_start: int = 0, settings: ChunkSettin
                 heading_path=path,
                 token_count=-(-len(text) // CHARACTERS_PER_TOKEN),
                 chunker=chunker,
+                part=part,
             )
         )
     return Chunked(tuple(made), truncated)
 
 
-def _passages(content: str, kind: str, start: int, settings: ChunkSettings) -> Iterator[tuple[Span, str | None]]:
-    """The span and heading path of each passage. A section's passages share nothing with the next section's."""
+def _parts(content: str, kind: str, parts: Sequence[Part], settings: ChunkSettings) -> Iterator[Cut]:
+    """The passages of each part."""
+    splitter = Splitter(MARKDOWN if kind == "markdown" else PROSE, settings.size, settings.overlap)
+    for part in parts:
+        for span in _without_repeats(splitter.split(content, part.start, part.end)):
+            yield span, None, part
+
+
+def _whole(content: str, kind: str, start: int, settings: ChunkSettings) -> Iterator[Cut]:
+    """The passages of a text without parts. A section's passages share nothing with the next section's."""
     if kind == "tabular":
         for sheet in sections(content, start, sheet_headings(content, start)):
             for span in split_rows(content, sheet.start, sheet.end, settings.size):
-                yield span, sheet.path
+                yield span, sheet.path, None
         return
-    parts: Iterable[Section] = (Section(start, len(content)),)
+    pieces: Iterable[Section] = (Section(start, len(content)),)
     if kind == "markdown":
-        parts = sections(content, start, markdown_headings(content, start))
+        pieces = sections(content, start, markdown_headings(content, start))
         splitter = Splitter(MARKDOWN, settings.size, settings.overlap)
-    elif kind == "prose":
+    elif not kind.startswith(CODE):
         splitter = Splitter(PROSE, settings.size, settings.overlap)
     else:
         separators = LANGUAGES[_table(kind.removeprefix(CODE))]
         splitter = Splitter(separators, settings.code_size, settings.code_overlap)
-    for part in parts:
-        for span in _without_repeats(splitter.split(content, part.start, part.end)):
-            yield span, part.path
+    for piece in pieces:
+        for span in _without_repeats(splitter.split(content, piece.start, piece.end)):
+            yield span, piece.path, None
 
 
 def _without_repeats(spans: Iterator[Span]) -> Iterator[Span]:

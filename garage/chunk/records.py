@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from garage.chunk.errors import ChunkSettingsInvalid
+from garage.passage import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Chunk:
     `ord` counts from 0. Offsets are code points into the document's canonical mirror; lines count from 1 and include
     the last. `heading_path` names the section of a Markdown document or sheet ("A > B > C"), None outside of any.
     `token_count` is an estimate, four code points a token. `chunker` is the signature of the splitting.
+    `part` is what it was cut from where a document has parts.
     """
 
     ord: int
@@ -55,6 +57,7 @@ class Chunk:
     heading_path: str | None
     token_count: int
     chunker: str
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)

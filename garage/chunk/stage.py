@@ -1,7 +1,7 @@
 """Documents -> passages: the work list of documents whose passages another chunker made."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -9,7 +9,7 @@ from functools import cache
 from garage.chunk import ChunkSettings, chunk, signature
 from garage.config import Chunking
 from garage.fingerprint import code_digest
-from garage.passage import input_sha256, lexical
+from garage.passage import Part, input_sha256, lexical
 from garage.store import documents as store
 from garage.store.database import Database
 from garage.store.digest import partition_digest
@@ -42,9 +42,11 @@ def version(kind: str, sizes: ChunkSettings) -> str:
     return f"{signature(kind, sizes)} cap:{sizes.max_chunks} code:{code_version()}"
 
 
-def passages(content: str, *, title: str, kind: str, body_start: int, sizes: ChunkSettings) -> ChunkSet:
+def passages(
+    content: str, *, title: str, kind: str, body_start: int, parts: Sequence[Part] = (), sizes: ChunkSettings
+) -> ChunkSet:
     """Cuts a document into the rows that are stored of it."""
-    cut = chunk(content, kind=kind, body_start=body_start, settings=sizes)
+    cut = chunk(content, kind=kind, body_start=body_start, parts=parts, settings=sizes)
     rows = []
     for piece in cut.chunks:
         terms = lexical(kind, title, piece.heading_path, piece.text)
@@ -63,6 +65,9 @@ def passages(content: str, *, title: str, kind: str, body_start: int, sizes: Chu
                 input_sha256=input_sha256(title, piece.heading_path, piece.text),
                 lexical_prose=terms.prose,
                 lexical_code=terms.code,
+                sender=piece.part.sender if piece.part else None,
+                direction=piece.part.direction if piece.part else None,
+                quoted=piece.part is not None and piece.part.quoted,
             )
         )
     return ChunkSet(rows, version(kind, sizes), cut.truncated)
@@ -98,7 +103,14 @@ class ChunksStage:
         return self._cut
 
     def _cut(self, item: PendingChunks) -> ChunkSet:
-        return passages(item.content, title=item.title, kind=item.kind, body_start=item.body_start, sizes=self.sizes)
+        return passages(
+            item.content,
+            title=item.title,
+            kind=item.kind,
+            body_start=item.body_start,
+            parts=item.parts,
+            sizes=self.sizes,
+        )
 
     def size(self, item: PendingChunks) -> int:
         del item

@@ -1,10 +1,13 @@
 """Source code and structured data, word for word."""
 
+from garage.config import Extraction
 from garage.extract.model import Extracted, kind_of
 from garage.extract.text import verbatim
 
 NAME = "code"
 LIBRARIES = ("charset-normalizer",)
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 
 _LANGUAGES = {
     "c": ".c .h",
@@ -50,10 +53,11 @@ SUFFIXES = {ending: f"code:{language}" for language, endings in _LANGUAGES.items
 SUFFIXES |= dict.fromkeys(_TABLES.split(), "tabular")
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the text as it stands, of the kind 'code:<language>', or 'tabular' for tables of separated values.
 
     Raises:
         Unsupported: it is no text at all (a video called .ts).
     """
+    del settings
     return verbatim(raw, kind_of(name, SUFFIXES, "code:text"))

@@ -4,6 +4,7 @@ import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from garage.config import Extraction
 from garage.extract.mirror import canonical, clean_line
 from garage.extract.model import Extracted, ExtractError
 
@@ -12,12 +13,14 @@ if TYPE_CHECKING:
 
 NAME = "docx"
 LIBRARIES = ("python-docx", "lxml")
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), "markdown")
 
 _WARNINGS = 20
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return headings as `#`, list items as `-`, tables as rows, text boxes behind the paragraph that they hang on.
 
     Footnotes and endnotes follow the body, then the headers and footers, each once. Tracked changes are read as if
@@ -33,7 +36,7 @@ def extract(raw: bytes, *, name: str) -> Extracted:
 
     from garage.extract import ooxml
 
-    del name
+    del name, settings
     archive = ooxml.opened(raw)
     if ooxml.sound(archive):
         try:

@@ -7,12 +7,15 @@ begins behind it. What cannot be parsed as front matter is body: nothing of a fi
 import re
 from collections.abc import Iterator, Mapping
 
+from garage.config import Extraction
 from garage.extract.mirror import JSON, clean_line, clean_metadata
 from garage.extract.model import Extracted, kind_of
 from garage.extract.text import verbatim
 
 NAME = "markdown"
 LIBRARIES = ("PyYAML", "charset-normalizer")
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys((".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdx", ".qmd", ".rmd"), "markdown")
 
 _FRONT_MATTER = 64 * 1024  # code points
@@ -31,7 +34,7 @@ class _Refused(ValueError):
     """Front matter that will not be parsed: an alias, which can grow without bound, or nesting beyond all reason."""
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the text as it stands, with `meta.front_matter` where it has any.
 
     The title is the front matter's, else the first heading of the first level. `meta.author` repeats the front matter's
@@ -40,6 +43,7 @@ def extract(raw: bytes, *, name: str) -> Extracted:
     Raises:
         Unsupported: it is no text at all.
     """
+    del settings
     plain = verbatim(raw, kind_of(name, SUFFIXES, "markdown"))
     found, body_start, warning = _front_matter(plain.content)
     meta = dict(plain.meta)

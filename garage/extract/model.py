@@ -7,16 +7,19 @@ from typing import ClassVar
 
 from garage.errors import GarageError
 from garage.extract.mirror import JSON
+from garage.passage import Part
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """A file as text.
+    """A file as text, or one of the documents that a file holds.
 
-    `content` is a canonical mirror. `kind` is 'prose', 'markdown', 'tabular' or 'code:<language>' and decides how it is
-    cut. `title` is None where the file gives none. `meta` can be stored as JSON as it is; keys that several kinds of
-    file share mean the same (`author`, `created`, `modified`, `encoding`). `body_start` is the offset in code points
-    of what follows the front matter. `warnings` says what was left out or mended.
+    `content` is a canonical mirror. `kind` is 'prose', 'markdown', 'tabular', 'conversation' or 'code:<language>' and
+    decides how it is cut. `title` is None where the file gives none. `meta` can be stored as JSON as it is; keys that
+    several kinds of file share mean the same (`author`, `created`, `modified`, `encoding`). `body_start` is the offset
+    in code points of what follows the front matter; where there are `parts`, they are cut instead, in their order.
+    `record` addresses a document in a file of many, and stays when others come and go. `communication` files it as one
+    whatever its source says. `warnings` says what was left out or mended.
     """
 
     content: str
@@ -24,6 +27,9 @@ class Extracted:
     title: str | None = None
     meta: dict[str, JSON] = field(default_factory=dict)
     body_start: int = 0
+    parts: tuple[Part, ...] = ()
+    record: str = ""
+    communication: bool = False
     warnings: tuple[str, ...] = ()
 
 

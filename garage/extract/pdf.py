@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from garage.config import Extraction
 from garage.extract.mirror import JSON, canonical, clean_line, clean_metadata, has_text
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 NAME = "pdf"
 # pypdf reads some fonts differently where fontTools happens to be installed.
 LIBRARIES = ("pypdf", "fonttools")
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = {".pdf": "prose"}
 
 _BETWEEN_PAGES = "\n\n"
@@ -31,7 +34,7 @@ _METADATA = {
 }
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the pages' texts with a blank line between them.
 
     `meta.pages` counts them; `meta.page_starts` holds the offset in code points where each begins (an empty page where
@@ -45,7 +48,7 @@ def extract(raw: bytes, *, name: str) -> Extracted:
     """
     from pypdf import PdfReader
 
-    del name
+    del name, settings
     with _quiet() as warnings:
         reader = PdfReader(io.BytesIO(raw))
         _open(reader)

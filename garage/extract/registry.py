@@ -1,6 +1,7 @@
 """Every extractor, which files belong to it, and the two steps of reading one: bytes, then text.
 
-A further kind of file is one module with `NAME`, `LIBRARIES`, `SUFFIXES` and `extract`, named in `EXTRACTORS`.
+A further kind of file is one module with `NAME`, `LIBRARIES`, `SETTINGS`, `TOOLS`, `SUFFIXES` and `extract`, named in
+`_MODULES`.
 """
 
 import errno
@@ -11,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from garage.extract import code, docx, markdown, pdf, text
+from garage.config import Extraction
+from garage.extract import code, docx, markdown, pdf, text, tools
 from garage.extract.mirror import clean_line, has_text
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, TooLarge, Unsupported
 from garage.fingerprint import code_digest
@@ -32,11 +34,19 @@ class Extractor(Protocol):
         """The distributions whose versions decide what comes out."""
 
     @property
+    def SETTINGS(self) -> tuple[str, ...]:  # noqa: N802 - a module's constant
+        """The fields of the configuration's section `extraction` that decide what comes out."""
+
+    @property
+    def TOOLS(self) -> tuple[str, ...]:  # noqa: N802 - a module's constant
+        """The programs whose versions decide what comes out."""
+
+    @property
     def SUFFIXES(self) -> Mapping[str, str]:  # noqa: N802 - a module's constant
         """Kind of document by lower-case suffix (".md") or whole file name ("makefile")."""
 
-    def extract(self, raw: bytes, *, name: str) -> Extracted:
-        """Text and metadata of a file's bytes; raises `ExtractError`, or whatever the library raises."""
+    def extract(self, raw: bytes, *, name: str, settings: Extraction) -> Extracted | list[Extracted]:
+        """The document or documents in a file's bytes; raises `ExtractError`, or whatever the library raises."""
 
 
 _MODULES: tuple[Extractor, ...] = (text, markdown, code, pdf, docx)
@@ -90,8 +100,8 @@ def _too_large(size: int, limit: int) -> TooLarge:
     return TooLarge(f"it has {size} bytes; the limit is {limit}")
 
 
-def extract(data: bytes, *, extractor: str, name: str) -> Extracted:
-    """Return the text and metadata of a file called `name` whose bytes are `data`.
+def extract(data: bytes, *, extractor: str, name: str, settings: Extraction) -> list[Extracted]:
+    """Return the documents, at least one and each with text, of a file called `name` whose bytes are `data`.
 
     Raises:
         ExtractError: there is no text to be had, and why; everything that a library raises becomes `Malformed`.
@@ -102,15 +112,20 @@ def extract(data: bytes, *, extractor: str, name: str) -> Extracted:
     if not data:
         raise NoText("the file is empty")
     try:
-        found = module.extract(data, name=name)
+        found = module.extract(data, name=name, settings=settings)
     except (ExtractError, MemoryError):
         raise
     except Exception as error:
         reason = clean_line(str(error)) or "no further word"
         raise Malformed(f"it cannot be read: {type(error).__name__}: {reason}"[:_REASON]) from error
-    if not has_text(found.content):
-        raise NoText("it holds no text", meta=found.meta)
-    return found
+    if isinstance(found, Extracted):
+        if not has_text(found.content):
+            raise NoText("it holds no text", meta=found.meta)
+        return [found]
+    documents = [document for document in found if has_text(document.content)]
+    if not documents:
+        raise NoText("nothing in it holds text")
+    return documents
 
 
 def extractor_of(name: str) -> str | None:
@@ -119,11 +134,13 @@ def extractor_of(name: str) -> str | None:
     return SUFFIXES.get(lower) or SUFFIXES.get(lower[lower.rfind(".") :])
 
 
-def fingerprint(extractor: str) -> str:
-    """What would make the same bytes come out differently: the extractor's code and its libraries' versions.
+def fingerprint(extractor: str, settings: Extraction) -> str:
+    """What would make the same bytes come out differently: code, versions of libraries and programs, settings.
 
     Raises:
         KeyError: there is no such extractor.
     """
     module = EXTRACTORS[extractor]
-    return code_digest(f"{__package__}.{module.NAME}", libraries=module.LIBRARIES)
+    decided = {name: getattr(settings, name) for name in module.SETTINGS}
+    decided |= {name: tools.version(name, settings) for name in module.TOOLS}
+    return code_digest(f"{__package__}.{module.NAME}", libraries=module.LIBRARIES, parameters=decided)

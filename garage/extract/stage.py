@@ -1,20 +1,22 @@
 """Files -> documents with their passages: one transaction a document."""
 
 import hashlib
+import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import PurePosixPath
 
 from garage.chunk import ChunkSettings
 from garage.chunk.stage import passages
 from garage.config import Extraction
-from garage.extract.model import ExtractError, Unsupported
-from garage.extract.registry import EXTRACTORS, extract, fingerprint, read
+from garage.extract.model import Extracted, ExtractError, Unsupported
+from garage.extract.registry import EXTRACTORS, Raw, extract, fingerprint, read
 from garage.isolation import Failure, Isolated
 from garage.store import documents as store
-from garage.store.database import Database
+from garage.store.database import Database, Session
 from garage.store.digest import partition_digest
 from garage.store.documents import ChunkSet, DocumentRow, PendingFile
 from garage.store.lexical import refresh
@@ -38,6 +40,7 @@ class Task:
     trust_tier: str
     max_bytes: int
     sizes: ChunkSettings
+    settings: Extraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,7 @@ class Outcome:
     reason: str = ""
     sha256: bytes | None = None
     unchanged: bool = False
-    document: DocumentRow | None = None
-    chunks: ChunkSet | None = None
+    documents: tuple[tuple[DocumentRow, ChunkSet], ...] = ()
 
 
 def read_file(task: Task) -> Outcome:
@@ -72,19 +74,12 @@ def read_file(task: Task) -> Outcome:
     if file.same_version and raw.sha256 == file.known_sha256:
         return Outcome("ok", sha256=raw.sha256, unchanged=True)
     try:
-        document = _document(task, raw.sha256, raw.data)
+        documents = tuple(_documents(task, raw))
     except ExtractError as error:
         return Outcome(error.outcome, _reason(error), raw.sha256)
-    cut = passages(
-        document.content,
-        title=document.title,
-        kind=document.kind,
-        body_start=document.body_start,
-        sizes=task.sizes,
-    )
-    if not cut.rows:
+    if not documents:
         return Outcome("no_text", "nothing is left beside its front matter", raw.sha256)
-    return Outcome("ok", sha256=raw.sha256, document=document, chunks=cut)
+    return Outcome("ok", sha256=raw.sha256, documents=documents)
 
 
 def _leads_elsewhere(task: Task) -> bool:
@@ -94,26 +89,52 @@ def _leads_elsewhere(task: Task) -> bool:
     return bool(folder) and os.path.realpath(root + b"/" + folder) != root + b"/" + folder
 
 
-def _document(task: Task, sha256: bytes, data: bytes) -> DocumentRow:
+def _documents(task: Task, raw: Raw) -> Iterator[tuple[DocumentRow, ChunkSet]]:
+    """Yield what the file holds, with passages; documents that leave none are left out."""
     file = task.file
     name = PurePosixPath(file.uri).name
-    found = extract(data, extractor=file.extractor, name=name)
-    return DocumentRow(
-        uri=file.uri,
-        title=found.title or PurePosixPath(name).stem,
-        kind=found.kind,
-        corpus_class="code" if found.kind.startswith("code:") else task.corpus_class,
-        trust_tier=task.trust_tier,
-        content=found.content,
-        body_start=found.body_start,
-        meta=found.meta,
-        source_sha256=sha256,
-        content_sha256=hashlib.sha256(found.content.encode()).digest(),
-        byte_size=len(data),
-        mtime_ns=file.mtime_ns,
-        extractor=file.extractor,
-        extractor_fingerprint=file.fingerprint,
-    )
+    for found in extract(raw.data, extractor=file.extractor, name=name, settings=task.settings):
+        document = DocumentRow(
+            uri=file.uri,
+            title=found.title or PurePosixPath(name).stem,
+            kind=found.kind,
+            corpus_class=_class(found) or task.corpus_class,
+            trust_tier=task.trust_tier,
+            content=found.content,
+            body_start=found.body_start,
+            meta=found.meta if not found.warnings else {**found.meta, "warnings": list(found.warnings)},
+            source_sha256=_record_sha256(found) if found.record else raw.sha256,
+            content_sha256=hashlib.sha256(found.content.encode()).digest(),
+            byte_size=len(found.content.encode()) if found.record else len(raw.data),
+            mtime_ns=file.mtime_ns,
+            extractor=file.extractor,
+            extractor_fingerprint=file.fingerprint,
+            record=found.record,
+            parts=found.parts,
+        )
+        cut = passages(
+            document.content,
+            title=document.title,
+            kind=document.kind,
+            body_start=document.body_start,
+            parts=document.parts,
+            sizes=task.sizes,
+        )
+        if cut.rows:
+            yield document, cut
+
+
+def _class(found: Extracted) -> str | None:
+    if found.communication:
+        return "communication"
+    return "code" if found.kind.startswith("code:") else None
+
+
+def _record_sha256(found: Extracted) -> bytes:
+    """Digest of all that is stored of a record, so that those of a file that stayed are told from the others."""
+    parts = [astuple(part) for part in found.parts]
+    said = [found.title, found.kind, found.meta, found.body_start, parts, found.communication, found.warnings]
+    return hashlib.sha256(json.dumps([found.content, *said], sort_keys=True).encode()).digest()
 
 
 def _reason(error: ExtractError) -> str:
@@ -156,7 +177,7 @@ class DocumentsStage:
         return self.row.id
 
     def _versions(self) -> dict[str, str]:
-        return {name: fingerprint(name) for name in EXTRACTORS}
+        return {name: fingerprint(name, self.limits) for name in EXTRACTORS}
 
     def count(self) -> int:
         with self.database.connection() as conn:
@@ -176,6 +197,7 @@ class DocumentsStage:
                     trust_tier=self.row.default_trust,
                     max_bytes=self.max_bytes,
                     sizes=self.sizes,
+                    settings=self.limits,
                 )
 
     @property
@@ -194,19 +216,32 @@ class DocumentsStage:
                 store.touch_document(conn, self.source_id, file.uri, mtime_ns=file.mtime_ns)
                 return {"unchanged": 1}
             store.put_outcome(conn, self.source_id, file, result.outcome, reason=result.reason, sha256=result.sha256)
-            if result.document is not None and result.chunks is not None:
-                done = store.put_document(conn, self.source_id, result.document, result.chunks)
-                return {
-                    "documents_written": 1,
-                    "chunks_written": done.written,
-                    "chunks_kept": done.kept,
-                    "chunks_deleted": done.deleted,
-                    "chunks_dropped": result.chunks.dropped,
-                }
+            if result.documents:
+                return self._put(conn, file.uri, result.documents)
             dropped = 0
             if result.outcome in _WITHOUT_DOCUMENT:
                 dropped = store.drop_document(conn, self.source_id, file.uri)
         return {result.outcome: 1, "documents_deleted": dropped}
+
+    def _put(self, conn: Session, uri: str, documents: Sequence[tuple[DocumentRow, ChunkSet]]) -> Mapping[str, int]:
+        """Writes what a file holds now; records that are stored as they are stay untouched."""
+        done: Counter[str] = Counter()
+        many = any(document.record for document, _ in documents)
+        stored = store.records(conn, self.source_id, uri) if many and not self.rebuild else {}
+        done["documents_deleted"] += store.drop_document(
+            conn, self.source_id, uri, but=[d.record for d, _ in documents]
+        )
+        for document, chunks in documents:
+            if stored.get(document.record) == (document.source_sha256, document.extractor_fingerprint, chunks.version):
+                done["documents_kept"] += 1
+                continue
+            put = store.put_document(conn, self.source_id, document, chunks)
+            done["documents_written"] += 1
+            done["chunks_written"] += put.written
+            done["chunks_kept"] += put.kept
+            done["chunks_deleted"] += put.deleted
+            done["chunks_dropped"] += chunks.dropped
+        return done
 
     def finish(self) -> Mapping[str, int]:
         """Deletes what belongs to files that the last completed walk no longer saw."""

@@ -1,10 +1,13 @@
 """Plain text and the light markups that read as text."""
 
+from garage.config import Extraction
 from garage.extract.mirror import canonical, decode, looks_binary
 from garage.extract.model import Extracted, Unsupported, kind_of
 
 NAME = "text"
 LIBRARIES = ("charset-normalizer",)
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys(
     (
         *(".txt", ".text", ".rst", ".org", ".adoc", ".asciidoc", ".textile", ".tex", ".ltx"),
@@ -16,12 +19,13 @@ SUFFIXES = dict.fromkeys(
 )
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the text as it stands.
 
     Raises:
         Unsupported: it is no text at all.
     """
+    del settings
     return verbatim(raw, kind_of(name, SUFFIXES, "prose"))
 
 

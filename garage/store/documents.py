@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from garage.passage import Part
 from garage.store.database import Row
 
 PAGE = 2000  # work list rows fetched at a time: memory stays flat, and no cursor holds a snapshot for hours
@@ -36,11 +37,16 @@ class PendingChunks:
     body_start: int
     content: str
     content_sha256: bytes
+    parts: Sequence[Part]
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """What is stored of a document (`content` is the canonical mirror)."""
+    """What is stored of a document: `content` is the canonical mirror, `uri` its file's address.
+
+    `record` and `parts` are those of `garage.extract.model.Extracted`. `source_sha256` is over the file's bytes or, for
+    a record, over all that was made of it.
+    """
 
     uri: str
     title: str
@@ -56,6 +62,8 @@ class DocumentRow:
     mtime_ns: int
     extractor: str
     extractor_fingerprint: str
+    record: str = ""
+    parts: Sequence[Part] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,9 @@ class ChunkRow:
     input_sha256: bytes
     lexical_prose: str | None
     lexical_code: str | None
+    sender: str | None = None
+    direction: str | None = None
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,13 +171,16 @@ def pending_chunks(
     """Documents whose passages are not those of (their content, `versions` of their kind)."""
     last = 0
     while True:
-        with conn.cursor(row_factory=class_row(PendingChunks)) as cursor:
-            page = cursor.execute(
-                "select d.id as document_id, d.title, d.kind, d.body_start, d.content, d.content_sha256"
-                + _PENDING_CHUNKS
-                + " and d.id > %(last)s order by d.id limit 50",
-                _kinds(source_id, versions, rebuild=rebuild) | {"last": last},
-            ).fetchall()
+        found = conn.execute(
+            "select d.id, d.title, d.kind, d.body_start, d.content, d.content_sha256, d.parts"
+            + _PENDING_CHUNKS
+            + " and d.id > %(last)s order by d.id limit 50",
+            _kinds(source_id, versions, rebuild=rebuild) | {"last": last},
+        ).fetchall()
+        page = [
+            PendingChunks(number, title, kind, body_start, content, sha256, [Part(*part) for part in parts])
+            for number, title, kind, body_start, content, sha256, parts in found
+        ]
         yield from page
         if len(page) < 50:
             return
@@ -180,19 +194,21 @@ def _kinds(source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> dic
 def put_document(conn: Connection[Row], source_id: int, document: DocumentRow, chunks: ChunkSet) -> ChunkCounts:
     """Writes a document with its passages; call it inside one transaction."""
     row = conn.execute(
-        "insert into documents (source_id, uri, title, kind, corpus_class, trust_tier, content, body_start, meta,"
-        " source_sha256, content_sha256, byte_size, mtime_ns, extractor, extractor_fingerprint, chunked_as,"
-        " chunked_sha256, chunks_dropped)"
-        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
-        " on conflict (source_id, uri) do update set title = excluded.title, kind = excluded.kind,"
+        "insert into documents (source_id, file_uri, record, title, kind, corpus_class, trust_tier, content,"
+        " body_start, meta, parts, source_sha256, content_sha256, byte_size, mtime_ns, extractor,"
+        " extractor_fingerprint, chunked_as, chunked_sha256, chunks_dropped)"
+        " values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        " on conflict (source_id, file_uri, md5(record)) do update set title = excluded.title, kind = excluded.kind,"
         " corpus_class = excluded.corpus_class, trust_tier = excluded.trust_tier, content = excluded.content,"
-        " body_start = excluded.body_start, meta = excluded.meta, source_sha256 = excluded.source_sha256,"
+        " body_start = excluded.body_start, meta = excluded.meta, parts = excluded.parts,"
+        " source_sha256 = excluded.source_sha256,"
         " content_sha256 = excluded.content_sha256, byte_size = excluded.byte_size, mtime_ns = excluded.mtime_ns,"
         " extractor = excluded.extractor, extractor_fingerprint = excluded.extractor_fingerprint,"
         " chunked_as = excluded.chunked_as, chunked_sha256 = excluded.chunked_sha256,"
         " chunks_dropped = excluded.chunks_dropped, ingested_at = now() returning id, xmax = 0",
-        (source_id, document.uri, document.title, document.kind, document.corpus_class, document.trust_tier,
-         document.content, document.body_start, json.dumps(document.meta), document.source_sha256,
+        (source_id, document.uri, document.record, document.title, document.kind, document.corpus_class,
+         document.trust_tier, document.content, document.body_start, json.dumps(document.meta),
+         json.dumps([[*astuple(part)] for part in document.parts]), document.source_sha256,
          document.content_sha256, document.byte_size, document.mtime_ns, document.extractor,
          document.extractor_fingerprint, chunks.version, document.content_sha256, chunks.dropped),
     ).fetchone()  # fmt: skip
@@ -248,40 +264,58 @@ def _move(conn: Connection[Row], kept: Sequence[tuple[int, ChunkRow]]) -> None:
     conn.execute(
         "update chunks c set ord = n.ord, char_start = n.char_start, char_end = n.char_end, start_line = n.start_line,"
         " end_line = n.end_line, heading_path = n.heading_path, input_sha256 = n.input_sha256,"
+        " sender = n.sender, direction = n.direction, quoted = n.quoted,"
         " lexical_prose = n.prose, lexical_code = n.code, lexical_seq = case"
         "   when (c.lexical_prose, c.lexical_code) is not distinct from (n.prose, n.code) then c.lexical_seq"
         "   else nextval('lexical_changes') end"
         " from unnest(%s::bigint[], %s::int[], %s::int[], %s::int[], %s::int[], %s::int[], %s::text[], %s::bytea[],"
-        " %s::text[], %s::text[])"
-        " as n(id, ord, char_start, char_end, start_line, end_line, heading_path, input_sha256, prose, code)"
+        " %s::text[], %s::text[], %s::text[], %s::text[], %s::bool[]) as n(id, ord, char_start, char_end, start_line,"
+        " end_line, heading_path, input_sha256, prose, code, sender, direction, quoted)"
         " where c.id = n.id"
         " and (c.ord, c.char_start, c.char_end, c.start_line, c.end_line, c.heading_path, c.input_sha256,"
-        " c.lexical_prose, c.lexical_code) is distinct from (n.ord, n.char_start, n.char_end, n.start_line, n.end_line,"
-        " n.heading_path, n.input_sha256, n.prose, n.code)",
+        " c.lexical_prose, c.lexical_code, c.sender, c.direction, c.quoted) is distinct from (n.ord, n.char_start,"
+        " n.char_end, n.start_line, n.end_line, n.heading_path, n.input_sha256, n.prose, n.code, n.sender, n.direction,"
+        " n.quoted)",
         ([chunk_id for chunk_id, _ in kept], [c.ord for c in rows], [c.char_start for c in rows],
          [c.char_end for c in rows], [c.start_line for c in rows], [c.end_line for c in rows],
          [c.heading_path for c in rows], [c.input_sha256 for c in rows],
-         [c.lexical_prose for c in rows], [c.lexical_code for c in rows]),
+         [c.lexical_prose for c in rows], [c.lexical_code for c in rows], [c.sender for c in rows],
+         [c.direction for c in rows], [c.quoted for c in rows]),
     )  # fmt: skip
 
 
 def _insert(conn: Connection[Row], source_id: int, document_id: int, rows: Sequence[ChunkRow]) -> None:
     conn.execute(
         "insert into chunks (document_id, source_id, ord, text, char_start, char_end, start_line, end_line,"
-        " heading_path, token_count, chunker, chunk_sha256, input_sha256, lexical_prose, lexical_code)"
+        " heading_path, token_count, chunker, chunk_sha256, input_sha256, lexical_prose, lexical_code,"
+        " sender, direction, quoted)"
         " select %s, %s, n.* from unnest(%s::int[], %s::text[], %s::int[], %s::int[], %s::int[], %s::int[],"
-        " %s::text[], %s::int[], %s::text[], %s::bytea[], %s::bytea[], %s::text[], %s::text[]) as n",
+        " %s::text[], %s::int[], %s::text[], %s::bytea[], %s::bytea[], %s::text[], %s::text[], %s::text[], %s::text[],"
+        " %s::bool[]) as n",
         (document_id, source_id, [c.ord for c in rows], [c.text for c in rows], [c.char_start for c in rows],
          [c.char_end for c in rows], [c.start_line for c in rows], [c.end_line for c in rows],
          [c.heading_path for c in rows], [c.token_count for c in rows], [c.chunker for c in rows],
          [c.chunk_sha256 for c in rows], [c.input_sha256 for c in rows],
-         [c.lexical_prose for c in rows], [c.lexical_code for c in rows]),
+         [c.lexical_prose for c in rows], [c.lexical_code for c in rows], [c.sender for c in rows],
+         [c.direction for c in rows], [c.quoted for c in rows]),
     )  # fmt: skip
 
 
+def records(conn: Connection[Row], source_id: int, uri: str) -> dict[str, tuple[bytes, str, str | None]]:
+    """What is stored of the documents of one file, by record: digest, extractor's fingerprint, chunker's version."""
+    found = conn.execute(
+        "select record, source_sha256, extractor_fingerprint, chunked_as from documents"
+        " where source_id = %s and file_uri = %s",
+        (source_id, uri),
+    )
+    return {record: (sha256, fingerprint, version) for record, sha256, fingerprint, version in found}
+
+
 def touch_document(conn: Connection[Row], source_id: int, uri: str, *, mtime_ns: int) -> None:
-    """The file's bytes are the same under a new stat: the document follows."""
-    conn.execute("update documents set mtime_ns = %s where source_id = %s and uri = %s", (mtime_ns, source_id, uri))
+    """The file's bytes are the same under a new stat: its documents follow."""
+    conn.execute(
+        "update documents set mtime_ns = %s where source_id = %s and file_uri = %s", (mtime_ns, source_id, uri)
+    )
 
 
 def put_outcome(
@@ -305,10 +339,13 @@ def refresh_outcome(conn: Connection[Row], source_id: int, file: PendingFile) ->
     )
 
 
-def drop_document(conn: Connection[Row], source_id: int, uri: str) -> int:
-    """Deletes a document with its passages and their vectors; 0 when there was none."""
+def drop_document(conn: Connection[Row], source_id: int, uri: str, *, but: Sequence[str] = ()) -> int:
+    """Deletes what a file holds, but for some records, with passages and vectors; returns how many documents."""
     # Returned rows and not the row count, which a pipeline does not know yet.
-    gone = conn.execute("delete from documents where source_id = %s and uri = %s returning id", (source_id, uri))
+    gone = conn.execute(
+        "delete from documents where source_id = %s and file_uri = %s and record <> all(%s) returning id",
+        (source_id, uri, list(but)),
+    )
     return len(gone.fetchall())
 
 
@@ -316,7 +353,7 @@ def drop_vanished(conn: Connection[Row], source_id: int, *, limit: int) -> int:
     """Deletes up to `limit` documents whose file the last walk no longer saw; the number deleted."""
     return conn.execute(
         "delete from documents where id in (select d.id from documents d where d.source_id = %s and not exists"
-        " (select from source_files f where f.source_id = d.source_id and f.uri = d.uri) order by d.id limit %s)",
+        " (select from source_files f where f.source_id = d.source_id and f.uri = d.file_uri) order by d.id limit %s)",
         (source_id, limit),
     ).rowcount
 

@@ -1,13 +1,16 @@
 import pytest
 
 from garage.chunk.languages import LANGUAGES
+from garage.config import Extraction
 from garage.extract import code
 from garage.extract.model import Unsupported
+
+SETTINGS = Extraction()
 
 
 def test_source_code_stands_word_for_word() -> None:
     source = "def f():\n\treturn 1   \n\n\n\n# end"
-    found = code.extract(source.encode(), name="a.py")
+    found = code.extract(source.encode(), name="a.py", settings=SETTINGS)
     assert (found.content, found.kind, found.title) == (source + "\n", "code:python", None)
 
 
@@ -28,7 +31,7 @@ def test_source_code_stands_word_for_word() -> None:
     ],
 )
 def test_the_kind_follows_from_the_name(name: str, kind: str) -> None:
-    assert code.extract(b"a;b\n", name=name).kind == kind
+    assert code.extract(b"a;b\n", name=name, settings=SETTINGS).kind == kind
 
 
 def test_every_language_of_the_table_can_be_cut_and_every_cut_language_is_reached() -> None:
@@ -43,4 +46,4 @@ def test_about_as_many_suffixes_as_there_are_kinds_of_source_files() -> None:
 def test_a_video_called_ts_is_refused() -> None:
     packet = b"\x47\x40\x11\x10" + bytes((i * 37) % 256 for i in range(184))
     with pytest.raises(Unsupported):
-        code.extract(packet * 100, name="clip.ts")
+        code.extract(packet * 100, name="clip.ts", settings=SETTINGS)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from garage.config import Extraction
 from garage.extract.mirror import canonical
 from garage.extract.model import Extracted, ExtractError
 from garage.extract.registry import extract, extractor_of, read
@@ -62,7 +63,7 @@ def attempt(path: str) -> tuple[str, Extracted | None, dict[str, object]]:
     """The outcome of one file. Runs in a worker."""
     try:
         raw = read(path, max_bytes=64 * 2**20)
-        found = extract(raw.data, extractor=extractor_of(path) or "", name=Path(path).name)
+        (found,) = extract(raw.data, extractor=extractor_of(path) or "", name=Path(path).name, settings=Extraction())
     except ExtractError as error:
         return error.outcome, None, {**error.meta}
     return "ok", found, {**found.meta}

@@ -9,8 +9,11 @@ import docx as library
 import pytest
 from docx.document import Document
 
+from garage.config import Extraction
 from garage.extract import docx, ooxml
 from garage.extract.model import Encrypted, Extracted, Malformed, TooLarge, Unsupported
+
+SETTINGS = Extraction()
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/wordprocessingml/main"
@@ -84,8 +87,8 @@ def table(*rows: list[str]) -> str:
 def read(body: str, **options: object) -> Extracted:
     """What is read of a file, in whichever way: as python-docx opens it, and mended as if it could not."""
     raw = package(body, **options)  # type: ignore[arg-type]  # the tests' own shorthand
-    found = docx.extract(raw, name="a.docx")
-    mended = docx.extract(without(raw, "[Content_Types].xml"), name="a.docx")
+    found = docx.extract(raw, name="a.docx", settings=SETTINGS)
+    mended = docx.extract(without(raw, "[Content_Types].xml"), name="a.docx", settings=SETTINGS)
     assert mended == dataclasses.replace(found, warnings=mended.warnings)
     return found
 
@@ -114,7 +117,7 @@ def test_a_document_written_by_a_library() -> None:
     document.add_paragraph("second item", style="List Number")
     document.add_heading("Deep", 7)
     document.core_properties.author = "Ann"
-    found = docx.extract(saved(document), name="a.docx")
+    found = docx.extract(saved(document), name="a.docx", settings=SETTINGS)
     assert found.content == (
         "# Report\n\nAn opening.\n\n# Numbers\n\n| Year | Sum |\n| --- | --- |\n| 2024 | 17 \\| 4 |\n\n"
         "- After the table\n- second item\n\n###### Deep\n"
@@ -128,7 +131,7 @@ def test_the_title_among_the_properties_goes_first() -> None:
     document = library.Document()
     document.add_heading("A heading", 1)
     document.core_properties.title = "The  title"
-    assert docx.extract(saved(document), name="a.docx").title == "The title"
+    assert docx.extract(saved(document), name="a.docx", settings=SETTINGS).title == "The title"
 
 
 def test_headings_are_told_by_style_by_base_by_name_and_by_outline() -> None:
@@ -304,7 +307,7 @@ def test_offsets_hold_for_decomposed_text_and_surrogates() -> None:
 )
 def test_files_that_are_not_what_their_name_says(raw: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
-        docx.extract(raw, name="a.docx")
+        docx.extract(raw, name="a.docx", settings=SETTINGS)
 
 
 def test_an_archive_whose_entries_are_locked_is_encrypted() -> None:
@@ -313,13 +316,13 @@ def test_an_archive_whose_entries_are_locked_is_encrypted() -> None:
         for found in re.finditer(re.escape(signature), bytes(raw)):
             raw[found.start() + offset] |= 1
     with pytest.raises(Encrypted):
-        docx.extract(bytes(raw), name="a.docx")
+        docx.extract(bytes(raw), name="a.docx", settings=SETTINGS)
 
 
 def test_an_archive_that_unpacks_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ooxml, "UNPACKED_BYTES", 1_000_000)
     with pytest.raises(TooLarge, match="1000000"):
-        docx.extract(package(p("x" * 2_000_000)), name="a.docx")
+        docx.extract(package(p("x" * 2_000_000)), name="a.docx", settings=SETTINGS)
 
 
 def test_an_archive_damaged_in_the_middle_is_malformed() -> None:
@@ -327,7 +330,7 @@ def test_an_archive_damaged_in_the_middle_is_malformed() -> None:
     start = raw.index(b"word/document.xml") + 40
     raw[start : start + 20] = bytes(20)
     with pytest.raises(Malformed):
-        docx.extract(bytes(raw), name="a.docx")
+        docx.extract(bytes(raw), name="a.docx", settings=SETTINGS)
 
 
 def test_entities_do_not_grow_and_fetch_nothing(tmp_path: Path) -> None:
@@ -338,7 +341,7 @@ def test_entities_do_not_grow_and_fetch_nothing(tmp_path: Path) -> None:
     for entity in ("&e11;", "&file;"):
         document = f'{doctype}<w:document xmlns:w="{W}"><w:body>{p(entity)}</w:body></w:document>'
         with pytest.raises(Malformed):
-            docx.extract(zipped({"word/document.xml": document}), name="a.docx")
+            docx.extract(zipped({"word/document.xml": document}), name="a.docx", settings=SETTINGS)
 
 
 def test_only_what_the_library_does_not_open_is_mended(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -346,9 +349,9 @@ def test_only_what_the_library_does_not_open_is_mended(monkeypatch: pytest.Monke
         raise AssertionError("mended")
 
     monkeypatch.setattr(ooxml, "mended", mended)
-    assert docx.extract(package(p("Text")), name="a.docx").content == "Text\n"
+    assert docx.extract(package(p("Text")), name="a.docx", settings=SETTINGS).content == "Text\n"
     with pytest.raises(AssertionError, match="mended"):
-        docx.extract(package(p("Text"), related={"i": "image NULL"}), name="a.docx")
+        docx.extract(package(p("Text"), related={"i": "image NULL"}), name="a.docx", settings=SETTINGS)
 
 
 @pytest.mark.parametrize("type", ["document.macroEnabled", "template", "template.macroEnabledTemplate"])
@@ -360,13 +363,13 @@ def test_templates_and_files_with_macros_read_alike(type: str) -> None:
         raw = zipped({n: archive.read(n) for n in archive.namelist()} | {"[Content_Types].xml": types})
     with pytest.raises(ValueError, match="not a Word file"):
         library.Document(io.BytesIO(raw))
-    found = docx.extract(raw, name="a.docm")
+    found = docx.extract(raw, name="a.docm", settings=SETTINGS)
     assert (found.content, found.warnings) == ("# Text\n", ())
 
 
 def test_names_of_parts_may_differ_in_case() -> None:
     raw = package(p("Text"), related={"s": "styles Styles.XML"}, word__styles_xml=part("styles", ""))
-    assert docx.extract(raw, name="a.docx").content == "Text\n"
+    assert docx.extract(raw, name="a.docx", settings=SETTINGS).content == "Text\n"
 
 
 def test_two_styles_parts_are_one_too_many() -> None:
@@ -389,27 +392,28 @@ def test_a_date_that_is_none_costs_that_date_only() -> None:
 
 def test_without_core_properties_nothing_is_made_up() -> None:
     raw = without(package(p("Text")), "docProps/core.xml", "_rels/.rels")
-    found = docx.extract(raw, name="a.docx")
+    found = docx.extract(raw, name="a.docx", settings=SETTINGS)
     assert (found.content, found.title, found.meta) == ("Text\n", None, {})
 
 
 def test_parts_that_nothing_refers_to_are_found_by_their_usual_names() -> None:
     core = f"{CORE}<d:creator>Ann</d:creator></c:coreProperties>"
-    found = docx.extract(without(package(p("Text"), docProps__core_xml=core), "_rels/.rels"), name="a.docx")
+    raw = without(package(p("Text"), docProps__core_xml=core), "_rels/.rels")
+    found = docx.extract(raw, name="a.docx", settings=SETTINGS)
     assert (found.content, found.meta) == ("Text\n", {"author": "Ann"})
 
 
 def test_pictures_beyond_the_limit_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ooxml, "UNPACKED_BYTES", 1_000_000)
     raw = package(p("Text"), related={"i": "image media/a.bmp"}, word__media__a_bmp="x" * 2_000_000)
-    assert docx.extract(raw, name="a.docx").content == "Text\n"
+    assert docx.extract(raw, name="a.docx", settings=SETTINGS).content == "Text\n"
 
 
 def test_a_damaged_picture_costs_nothing() -> None:
     raw = bytearray(package(p("Text"), related={"i": "image media/a.bmp"}, word__media__a_bmp="x" * 2_000_000))
     start = raw.index(b"word/media/a.bmp") + 40
     raw[start : start + 20] = bytes(20)
-    assert docx.extract(bytes(raw), name="a.docx").content == "Text\n"
+    assert docx.extract(bytes(raw), name="a.docx", settings=SETTINGS).content == "Text\n"
 
 
 def test_text_in_every_kind_of_container_is_found() -> None:
@@ -450,5 +454,5 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_are_read_word_for_word(shared: Path, name: str) -> None:
-    found = docx.extract((shared / "corpus" / "docx" / name).read_bytes(), name=name)
+    found = docx.extract((shared / "corpus" / "docx" / name).read_bytes(), name=name, settings=SETTINGS)
     assert (found.content, found.warnings) == (REAL[name], ())

@@ -4,13 +4,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from garage.config import Extraction
 from garage.extract import markdown
 from garage.extract.mirror import canonical
 from garage.extract.model import Extracted
 
+SETTINGS = Extraction()
+
 
 def read(text: str) -> Extracted:
-    return markdown.extract(text.encode(), name="note.md")
+    return markdown.extract(text.encode(), name="note.md", settings=SETTINGS)
 
 
 def body(found: Extracted) -> str:
@@ -27,7 +30,9 @@ def test_front_matter_is_metadata_and_stays_in_the_text() -> None:
 
 
 def test_offsets_are_those_of_the_mirror_not_of_the_file() -> None:
-    found = markdown.extract(b"\xef\xbb\xbf---\r\ntitle: e\xcc\x81\x00\r\n---\r\nBody", name="note.md")
+    found = markdown.extract(
+        b"\xef\xbb\xbf---\r\ntitle: e\xcc\x81\x00\r\n---\r\nBody", name="note.md", settings=SETTINGS
+    )
     assert found.content == "---\ntitle: é\n---\nBody\n"
     assert body(found) == "Body\n"
 
@@ -139,7 +144,7 @@ def test_a_heading_of_a_hundred_thousand_blanks_is_read_in_no_time() -> None:
 @example("---\n---")
 @example("---\na: |\n  ---\n---\n")
 def test_no_text_is_lost_whatever_it_begins_with(text: str) -> None:
-    found = markdown.extract(("---\n" + text).encode("utf-8", "replace"), name="a.md")
+    found = markdown.extract(("---\n" + text).encode("utf-8", "replace"), name="a.md", settings=SETTINGS)
     assert found.content == canonical("---\n" + text.encode("utf-8", "replace").decode())
     assert 0 <= found.body_start <= len(found.content)
     assert found.body_start == 0 or found.content[found.body_start - 1] == "\n"

@@ -7,10 +7,13 @@ import zlib
 import pytest
 from pypdf import PdfReader, PdfWriter
 
+from garage.config import Extraction
 from garage.extract import pdf
 from garage.extract.mirror import canonical
 from garage.extract.model import Encrypted, Malformed, NoText
 from garage.extract.registry import extract
+
+SETTINGS = Extraction()
 
 RED_DOT = b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceRGB/BitsPerComponent 8/Length 3>>"
 
@@ -57,7 +60,7 @@ def locked(raw: bytes, *, user: str) -> bytes:
 
 
 def test_pages_stand_one_after_another_with_a_blank_line_between() -> None:
-    found = pdf.extract(document("First page", "Grüße", "Third"), name="a.pdf")
+    found = pdf.extract(document("First page", "Grüße", "Third"), name="a.pdf", settings=SETTINGS)
     assert found.content == "First page\n\nGrüße\n\nThird\n"
     assert (found.kind, found.title, found.body_start) == ("prose", None, 0)
     assert found.meta == {"pages": 3, "page_starts": [0, 12, 19]}
@@ -65,7 +68,7 @@ def test_pages_stand_one_after_another_with_a_blank_line_between() -> None:
 
 def test_every_page_begins_where_it_is_said_to() -> None:
     pages = ["", "Second", "", "", "Fifth", "Sixth", ""]
-    found = pdf.extract(document(*pages), name="a.pdf")
+    found = pdf.extract(document(*pages), name="a.pdf", settings=SETTINGS)
     starts = found.meta["page_starts"]
     assert isinstance(starts, list)
     assert starts == [0, 0, 8, 8, 8, 15, 20]
@@ -78,7 +81,7 @@ def test_every_page_begins_where_it_is_said_to() -> None:
 
 def test_what_the_file_says_of_itself_is_metadata() -> None:
     info = "/Title(A  Title\\000)/Author(Ann)/CreationDate(D:20240501120000+02'00')/Keywords(k\\000)/Producer(Tool)"
-    found = pdf.extract(document("Text", info=info), name="a.pdf")
+    found = pdf.extract(document("Text", info=info), name="a.pdf", settings=SETTINGS)
     assert found.title == "A Title"
     del found.meta["page_starts"]
     assert found.meta == {
@@ -94,25 +97,25 @@ def test_what_the_file_says_of_itself_is_metadata() -> None:
     "info", ["/CreationDate(yesterday)", "/Title 17", "/Title()", "/Title(untitled)/Author(anonymous)"]
 )
 def test_metadata_that_says_nothing_costs_nothing(info: str) -> None:
-    found = pdf.extract(document("Text", info=info), name="a.pdf")
+    found = pdf.extract(document("Text", info=info), name="a.pdf", settings=SETTINGS)
     assert (found.content, found.title) == ("Text\n", None)
     assert set(found.meta) == {"pages", "page_starts"}
 
 
 def test_a_file_that_only_forbids_printing_is_read() -> None:
-    assert pdf.extract(locked(document("Readable"), user=""), name="a.pdf").content == "Readable\n"
+    assert pdf.extract(locked(document("Readable"), user=""), name="a.pdf", settings=SETTINGS).content == "Readable\n"
 
 
 def test_a_file_with_a_password_is_encrypted() -> None:
     with pytest.raises(Encrypted) as caught:
-        pdf.extract(locked(document("Secret"), user="secret"), name="a.pdf")
+        pdf.extract(locked(document("Secret"), user="secret"), name="a.pdf", settings=SETTINGS)
     assert caught.value.outcome == "encrypted"
 
 
 @pytest.mark.parametrize("image", [True, False])
 def test_pages_without_text_are_no_text_and_pictures_are_told(image: bool) -> None:
     with pytest.raises(NoText) as caught:
-        pdf.extract(document("", "", image=image), name="a.pdf")
+        pdf.extract(document("", "", image=image), name="a.pdf", settings=SETTINGS)
     assert caught.value.outcome == "no_text"
     assert caught.value.meta == {"pages": 2, "likely_scanned": image}
 
@@ -122,14 +125,14 @@ def test_pages_without_text_are_no_text_and_pictures_are_told(image: bool) -> No
 )
 def test_a_damaged_file_is_malformed_and_names_the_class(raw: bytes) -> None:
     with pytest.raises(Malformed, match=r"it cannot be read: \w+(Error|Exception)?:") as caught:
-        extract(raw, extractor="pdf", name="a.pdf")
+        extract(raw, extractor="pdf", name="a.pdf", settings=SETTINGS)
     assert caught.value.outcome == "error"
 
 
 def test_a_damaged_page_costs_that_page_only() -> None:
     raw = document("First", "Second", "Third")
     broken = raw.replace(b"/Contents 9 0 R", b"/Contents(xyz) ")
-    found = pdf.extract(broken, name="a.pdf")
+    found = pdf.extract(broken, name="a.pdf", settings=SETTINGS)
     assert found.content == "First\n\nThird\n"
     assert found.meta["pages_without_text"] == [2]
 
@@ -140,7 +143,7 @@ def test_a_file_of_damaged_pages_is_malformed(monkeypatch: pytest.MonkeyPatch) -
 
     monkeypatch.setattr("pypdf.PageObject.extract_text", fail)
     with pytest.raises(Malformed, match=r"page 1 was left out: RecursionError"):
-        pdf.extract(document("First", "Second"), name="a.pdf")
+        pdf.extract(document("First", "Second"), name="a.pdf", settings=SETTINGS)
 
 
 def test_want_of_memory_is_not_taken_for_a_damaged_page(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,13 +152,13 @@ def test_want_of_memory_is_not_taken_for_a_damaged_page(monkeypatch: pytest.Monk
 
     monkeypatch.setattr("pypdf.PageObject.extract_text", fail)
     with pytest.raises(MemoryError):
-        pdf.extract(document("First"), name="a.pdf")
+        pdf.extract(document("First"), name="a.pdf", settings=SETTINGS)
 
 
 def test_complaints_of_the_library_become_warnings_and_are_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     raw = document("Text").replace(b"startxref\n", b"startxref\n1")
     with caplog.at_level(logging.DEBUG):
-        found = pdf.extract(raw, name="a.pdf")
+        found = pdf.extract(raw, name="a.pdf", settings=SETTINGS)
     assert found.content == "Text\n"
     assert found.warnings
     assert all(len(warning) <= 200 for warning in found.warnings)
@@ -166,7 +169,7 @@ def test_the_library_logs_again_afterwards() -> None:
     logger = logging.getLogger("pypdf")
     before = (list(logger.handlers), logger.propagate, logger.level)
     with pytest.raises(Exception, match=r"\w"):
-        pdf.extract(b"no", name="a.pdf")
+        pdf.extract(b"no", name="a.pdf", settings=SETTINGS)
     assert (list(logger.handlers), logger.propagate, logger.level) == before
 
 
@@ -174,10 +177,10 @@ def test_pages_are_let_go_one_by_one() -> None:
     pixels = os.urandom(100_000).replace(b"E", b"e")
     padding = b"q BI /W 1000 /H 100 /BPC 8 /CS /G ID %b EI Q\n" % pixels
     raw = document(*["Page text"] * 200, padding=padding)  # 20 MB of contents, twice that when the reader keeps them
-    pdf.extract(document("Page text"), name="first.pdf")
+    pdf.extract(document("Page text"), name="first.pdf", settings=SETTINGS)
     tracemalloc.start()
     try:
-        found = pdf.extract(raw, name="a.pdf")
+        found = pdf.extract(raw, name="a.pdf", settings=SETTINGS)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

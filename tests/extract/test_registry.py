@@ -6,10 +6,13 @@ from pathlib import Path
 import pytest
 
 from garage import fingerprint as digests
+from garage.config import Extraction
 from garage.extract import code, docx, markdown, pdf, registry, text
 from garage.extract.mirror import canonical
 from garage.extract.model import ExtractError, Malformed, NoText, TooLarge, Unsupported
 from garage.extract.registry import EXTRACTORS, SUFFIXES, extract, extractor_of, fingerprint, read
+
+SETTINGS = Extraction()
 
 KINDS = ("prose", "markdown", "tabular", "code:")
 
@@ -103,33 +106,33 @@ def test_a_vanished_file_is_an_error_of_the_system(tmp_path: Path) -> None:
 @pytest.mark.parametrize("extractor", sorted(EXTRACTORS))
 def test_an_empty_file_has_no_text(extractor: str) -> None:
     with pytest.raises(NoText, match="empty"):
-        extract(b"", extractor=extractor, name="a")
+        extract(b"", extractor=extractor, name="a", settings=SETTINGS)
 
 
 @pytest.mark.parametrize("raw", [b" \n\t\n", b"\x00\x00", b"\xef\xbb\xbf", "\u200b".encode()])
 def test_a_file_of_nothing_visible_has_no_text(raw: bytes) -> None:
     with pytest.raises(NoText, match="no text"):
-        extract(raw, extractor="text", name="a.txt")
+        extract(raw, extractor="text", name="a.txt", settings=SETTINGS)
 
 
 def test_whatever_a_library_raises_is_told_as_damage(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(raw: bytes, *, name: str) -> None:
+    def fail(raw: bytes, *, name: str, settings: Extraction) -> None:
         raise LookupError(f"bad\x00\nentry {'x' * 1000}")
 
     monkeypatch.setattr(text, "extract", fail)
     with pytest.raises(Malformed, match="it cannot be read: LookupError: bad entry xxx") as caught:
-        extract(b"abc", extractor="text", name="a.txt")
+        extract(b"abc", extractor="text", name="a.txt", settings=SETTINGS)
     assert len(caught.value.message) <= 300
     assert isinstance(caught.value.__cause__, LookupError)
 
 
 def test_want_of_memory_is_not_told_as_damage(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(raw: bytes, *, name: str) -> None:
+    def fail(raw: bytes, *, name: str, settings: Extraction) -> None:
         raise MemoryError
 
     monkeypatch.setattr(text, "extract", fail)
     with pytest.raises(MemoryError):
-        extract(b"abc", extractor="text", name="a.txt")
+        extract(b"abc", extractor="text", name="a.txt", settings=SETTINGS)
 
 
 def test_every_outcome_has_a_code_of_its_own_and_survives_a_process_border() -> None:
@@ -150,11 +153,11 @@ def test_nested_beyond_all_reason_is_damage_and_kills_nothing() -> None:
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("word/document.xml", "<document>" + "<sdt>" * 50_000 + "</sdt>" * 50_000 + "</document>")
     with pytest.raises(Malformed, match="Excessive depth"):
-        extract(out.getvalue(), extractor="docx", name="a.docx")
+        extract(out.getvalue(), extractor="docx", name="a.docx", settings=SETTINGS)
 
 
 def test_a_fingerprint_is_that_of_one_extractor() -> None:
-    assert len({fingerprint(name) for name in EXTRACTORS}) == len(EXTRACTORS)
+    assert len({fingerprint(name, SETTINGS) for name in EXTRACTORS}) == len(EXTRACTORS)
 
 
 @pytest.mark.parametrize("module", [text, markdown, code, pdf, docx])
@@ -174,8 +177,9 @@ def test_naming_extractors_loads_none_of_their_libraries() -> None:
     import sys
 
     program = (
-        "import sys; import garage.extract.registry as r; r.fingerprint('pdf');"
-        "print([m for m in ('pypdf', 'docx', 'lxml', 'yaml', 'charset_normalizer', 'numpy') if m in sys.modules])"
+        "import sys; import garage.extract.registry as r; from garage.config import Extraction;"
+        "r.fingerprint('pdf', Extraction());"
+        "print([m for m in ('pypdf', 'docx', 'lxml', 'charset_normalizer', 'numpy') if m in sys.modules])"
     )
     root = Path(registry.__file__).parents[2]
     ran = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
@@ -185,5 +189,5 @@ def test_naming_extractors_loads_none_of_their_libraries() -> None:
 def test_everything_extracted_is_a_mirror() -> None:
     samples = {"text": b"a\r\nb", "markdown": b"---\r\na: 1\r\n---\r\n# b\r\n", "code": b"x\x00 = 1"}
     for extractor, raw in samples.items():
-        content = extract(raw, extractor=extractor, name="a").content
-        assert content == canonical(content)
+        (found,) = extract(raw, extractor=extractor, name="a", settings=SETTINGS)
+        assert found.content == canonical(found.content)

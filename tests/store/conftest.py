@@ -28,6 +28,9 @@ class File:
     extractor: str = "text"
 
 
+DESCRIBED = ("corpus_class", "trust_tier", "extractor", "meta", "record", "parts")
+
+
 @pytest.fixture
 def file() -> Callable[..., File]:
     return File
@@ -109,9 +112,7 @@ def put(database: Database, source_id: int) -> Put:
 
     def store(uri: str, texts: Sequence[str], *, source: int = source_id, **options: object) -> ChunkCounts:
         kind, title = str(options.get("kind", "prose")), str(options.get("title", "A title"))
-        described: dict[str, Any] = {
-            name: options[name] for name in ("corpus_class", "trust_tier", "extractor", "meta") if name in options
-        }
+        described: dict[str, Any] = {name: options[name] for name in DESCRIBED if name in options}
         row = replace(document(uri, texts, kind=kind, title=title), **described)
         heading = None if options.get("heading") is None else str(options["heading"])
         chunks = cut(texts, kind=kind, title=title, heading=heading, chunker=str(options.get("chunker", "by hand")))
