@@ -18,6 +18,7 @@ RESULTS = Path(__file__).with_name("results.json")
 MEASUREMENTS = {
     "walk": "bench.walk",
     "ingest": "bench.ingest",
+    "extraction": "bench.extraction",
     "embedding": "bench.embedding",
     "update": "bench.update",
     "search": "bench.search",

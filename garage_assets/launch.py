@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import dagster as dg
@@ -17,8 +18,9 @@ import dagster as dg
 from garage.config import Config, home, load
 from garage.store import runs, sources
 from garage.store.database import Database, Server
-from garage.store.errors import UnknownSource
+from garage.store.errors import DatabaseUnavailable, UnknownSource
 from garage.walk.errors import DeletionRefused, SourceUnavailable
+from garage.worklist import RECORD_SECONDS
 from garage_assets.abandoned import close_abandoned, run_lock
 from garage_assets.definitions import defs
 from garage_assets.jobs import SOURCE_PIPELINE
@@ -55,8 +57,9 @@ def _execute(
 
 
 def outcome(database: Database, slug: str, result: dg.ExecuteInProcessResult) -> dict[str, Any]:
-    """What a run did, as `garage update` shows it."""
-    with database.connection() as conn:
+    """What a run did, as `garage update` shows it; without its stages when the database went away."""
+    ran: dict[str, runs.StageRun] = {}
+    with suppress(DatabaseUnavailable), database.connection(wait=RECORD_SECONDS) as conn:
         ran = {r.stage: r for r in runs.latest(conn) if r.source == slug and r.run_id == result.run_id}
     said = {
         "source": slug,
@@ -72,15 +75,18 @@ def outcome(database: Database, slug: str, result: dg.ExecuteInProcessResult) ->
 
 
 def _failure(result: dg.ExecuteInProcessResult) -> str:
-    """The first step's failure in a person's words; the run's own where no step failed."""
-    for event in result.all_events:
-        if event.is_step_failure:
-            data = event.step_failure_data
-            if data.user_failure_data is not None and data.user_failure_data.description:
-                return str(data.user_failure_data.description)
-            if data.error is not None:
-                return str(data.error.message).strip()
-    return f"run {result.run_id} failed; the Dagster UI shows its events"
+    """The first failure that a step explained, else the cause of the first that none did, in a person's words."""
+    failures = [event.step_failure_data for event in result.all_events if event.is_step_failure]
+    for failure in failures:
+        if failure.user_failure_data is not None and failure.user_failure_data.description:
+            return str(failure.user_failure_data.description)
+    error = next((failure.error for failure in failures if failure.error is not None), None)
+    if error is None:
+        return f"run {result.run_id} failed; the Dagster UI shows its events"
+    while error.cause is not None:  # the outermost one only says that an operation failed
+        error = error.cause
+    kind, _, said = error.message.strip().partition(": ")
+    return said if kind.endswith(str(error.cls_name)) and said else error.message.strip()
 
 
 def selected(database: Database, config: Config, wanted: Sequence[str]) -> list[str]:

@@ -185,6 +185,8 @@ def launched(faulty: Any, library: Path, monkeypatch: pytest.MonkeyPatch) -> Cal
 def test_a_run_whose_server_is_gone_fails_with_what_to_do_and_the_next_one_completes(
     faulty: Any, spine: Any, server: Cluster, at_call: Spoil, launched: Callable[[], Any]
 ) -> None:
+    from garage_assets.launch import outcome
+
     at_call(documents, "put_document", 4, server.stop)
     result = launched()
     assert not result.success
@@ -192,6 +194,9 @@ def test_a_run_whose_server_is_gone_fails_with_what_to_do_and_the_next_one_compl
     said = failed.step_failure_data.user_failure_data.description
     assert said.startswith("The database cannot be reached")
     assert "`garage up` starts the embedded one" in said
+    shown = outcome(spine.database, "lib", result)
+    assert (shown["status"], shown["stages"]) == ("failed", {})
+    assert shown["message"].startswith("The database cannot be reached")
     server.start()
     assert launched().success
     spine.update()
