@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -60,9 +60,20 @@ class _Block:
 
 
 @dataclass(slots=True)
+class _Cell:
+    """A cell that does not fit into a row of a table: it has structure of its own, or is long."""
+
+    lines: list[str]
+    plain: bool
+
+
+# Most cells are a few words, and a sheet that was saved as a page has millions of them.
+_Row: TypeAlias = "list[str | _Cell]"
+
+
+@dataclass(slots=True)
 class _Table:
-    rows: list[list[_Block]] = field(default_factory=list)
-    captions: list[str] = field(default_factory=list)
+    rows: list[_Row] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -81,7 +92,7 @@ class Writer:
         self.heading: str | None = None
         self._fences = fences
         self._block = _Block()
-        self._blocks: list[_Block] = []
+        self._cells: list[tuple[_Block, _Row, int]] = []  # what is written on after each open cell, and its place
         self._tables: list[_Table] = []
         self._deeper_tables = 0
         self._indents: list[list[_Indent]] = [[]]
@@ -180,9 +191,8 @@ class Writer:
             self._flush()
         elif tag in _CELLS:
             self._flush()
-            if self._blocks and not self._deeper_tables:
-                self._block = self._blocks.pop()
-                self._indents.pop()
+            if self._cells and not self._deeper_tables:
+                self._end_cell()
         else:
             self._flush()
         if tag in _LISTS and self._lists:
@@ -217,13 +227,20 @@ class Writer:
             table.rows.append([])
         if tag in _CELLS:
             self._flush()
-            self._blocks.append(self._block)
+            row = table.rows[-1]
+            self._cells.append((self._block, row, len(row)))
             self._indents.append([])
             self._block = _Block()
-            table.rows[-1].append(self._block)
             span = node.attributes.get("colspan") or ""
-            wide = min(int(span), _COLUMNS) if span.isdecimal() and len(span) < 4 else 1
-            table.rows[-1].extend(_Block() for _ in range(wide - 1))
+            row.extend([""] * (min(int(span), _COLUMNS) if span.isdecimal() and 0 < len(span) < 4 else 1))
+
+    def _end_cell(self) -> None:
+        ended = self._block
+        self._block, row, place = self._cells.pop()
+        self._indents.pop()
+        fits = ended.plain and sum(map(len, ended.lines)) <= _CELL_CHARS
+        cell = " ".join(ended.lines) if fits else _Cell(ended.lines, ended.plain)
+        row[place : place + 1] = [cell]
 
     def _end_table(self) -> None:
         table = self._tables.pop()
@@ -329,32 +346,31 @@ def _without_edges(lines: list[str]) -> list[str]:
     return kept
 
 
-def _rows(rows: list[list[_Block]]) -> list[str]:
+def _rows(rows: list[_Row]) -> list[str]:
     """A table of data as rows of Markdown; the cells of a table that only arranges the page one after the other."""
-    rows = [row for row in rows if any(cell.lines for cell in row)]
-    width = max((len(row) for row in rows), default=0)
-    used = [any(len(row) > column and row[column].lines for row in rows) for column in range(width)]
-    rows = [[cell for cell, kept in zip(row, used, strict=False) if kept] for row in rows]
-    if sum(used) >= 2 and len(rows) >= 2 and all(_fits(cell) for row in rows for cell in row):
-        table = [[" ".join(cell.lines).replace("|", "\\|") for cell in row] for row in rows]
-        wide = sum(used)
-        written = [f"| {' | '.join(row + [''] * (wide - len(row)))} |" for row in table]
-        return [written[0], f"|{' --- |' * wide}", *written[1:]]
+    rows = [row for row in rows if any(row)]
+    width = max(map(len, rows), default=0)
+    used = [any(len(row) > column and row[column] for row in rows) for column in range(width)]
+    if sum(used) >= 2 and len(rows) >= 2 and not any(isinstance(cell, _Cell) for row in rows for cell in row):
+        written = [_row(row, used) for row in rows]
+        return [written[0], f"|{' --- |' * sum(used)}", *written[1:]]
     lines: list[str] = []
     for row in rows:
-        cells = [cell for cell in row if cell.lines]
-        if (
-            all(len(cell.lines) == 1 and cell.plain for cell in cells)
-            and sum(len(c.lines[0]) for c in cells) <= _ROW_CHARS
-        ):
-            lines.append(" | ".join(cell.lines[0] for cell in cells))
+        cells = [cell for cell in row if cell]
+        words = [cell for cell in cells if isinstance(cell, str)]
+        if len(words) == len(cells) and sum(map(len, words)) <= _ROW_CHARS:
+            lines.append(" | ".join(words))
             continue
         for cell in cells:
+            if isinstance(cell, str):
+                lines.append(cell)
+                continue
             if lines and lines[-1] and not cell.plain:
                 lines.append("")
             lines += cell.lines
     return lines
 
 
-def _fits(cell: _Block) -> bool:
-    return cell.plain and sum(map(len, cell.lines)) <= _CELL_CHARS
+def _row(row: _Row, used: list[bool]) -> str:
+    cells = [str(cell).replace("|", "\\|") for cell, kept in zip(row, used, strict=False) if kept]
+    return f"| {' | '.join(cells + [''] * (sum(used) - len(cells)))} |"

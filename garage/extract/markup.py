@@ -39,56 +39,35 @@ _FEW_TAGS = 5_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _WHOLE_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/<>]*)[^<>]*>")
 _VOID = frozenset(
-    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"]
+    (
+        *("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta"),
+        *("param", "source", "track", "wbr"),
+    )
 )
 # The next of these closes the one before it, so that leaving out the closing tag nests nothing.
 _CLOSED_BY_THE_NEXT = frozenset(
-    ["p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot", "option", "optgroup", "colgroup", "rt", "rp"]
+    (
+        *("p", "li", "dt", "dd", "tr", "td", "th", "tbody", "thead", "tfoot"),
+        *("option", "optgroup", "colgroup", "rt", "rp"),
+    )
 )
 _FORMATTING = frozenset(
-    ["a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
+    (
+        *("a", "b", "big", "code", "em", "font", "i", "nobr", "s", "small"),
+        *("strike", "strong", "tt", "u"),
+    )
 )
 _FLAT = frozenset(
-    [
-        "p",
-        "br",
-        "h1",
-        "h2",
-        "h3",
-        "h4",
-        "h5",
-        "h6",
-        "hr",
-        "script",
-        "style",
-        "title",
-        "textarea",
-        "noscript",
-        "html",
-        "head",
-        "body",
-    ]
+    (
+        *("p", "br", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "script"),
+        *("style", "title", "textarea", "noscript", "html", "head", "body"),
+    )
 )
 _INLINE = _FORMATTING | frozenset(
-    [
-        "span",
-        "abbr",
-        "acronym",
-        "cite",
-        "dfn",
-        "kbd",
-        "q",
-        "samp",
-        "sub",
-        "sup",
-        "var",
-        "label",
-        "bdo",
-        "bdi",
-        "ins",
-        "del",
-        "mark",
-    ]
+    (
+        *("span", "abbr", "acronym", "cite", "dfn", "kbd", "q", "samp", "sub", "sup"),
+        *("var", "label", "bdo", "bdi", "ins", "del", "mark"),
+    )
 )
 
 _XHTML = re.compile(r"\s*(?:<\?xml\b|<!DOCTYPE[^>]*XHTML|<html[^>]*\bxmlns\b)", re.IGNORECASE)
@@ -202,7 +181,7 @@ def _hidden(node: "LexborNode") -> bool:
 
 
 def _too_deep(html: str) -> bool:
-    """Whether parsing would take time out of all proportion; told from the tags alone, too often rather than too rarely."""
+    """Whether parsing would take time out of all proportion; told from its tags alone, sooner too often than not."""
     if html.count("<") < _FEW_TAGS:
         return False
     foreign = "<svg" in html or "<math" in html  # where nothing closes by itself
