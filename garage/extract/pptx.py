@@ -1,0 +1,57 @@
+"""PowerPoint: the text of every slide as Markdown, in the order in which a person reads it."""
+
+from garage.config import Extraction
+from garage.extract.mirror import canonical, clean_line
+from garage.extract.model import Extracted, Malformed, NoText, Unsupported
+
+NAME = "pptx"
+LIBRARIES = ("lxml",)
+SETTINGS = ()
+TOOLS = ()
+SUFFIXES = dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"), "markdown")
+
+_WARNINGS = 20
+
+
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
+    """Return `## Slide n: title` for every slide, then its text, tables, charts and diagrams from top to bottom.
+
+    Notes and comments follow under headings of their own. Hidden slides are read and said to be hidden.
+
+    Raises:
+        NoText: it has no slides, or none with text.
+        Encrypted: it opens with a password only.
+        Unsupported: it is a file of another program, or of PowerPoint before 2007.
+        TooLarge: it unpacks to more than a presentation ever would.
+        Malformed: the archive or its main part is damaged.
+    """
+    from garage.extract.archive import Archive, attribute, local
+    from garage.extract.slides import Writer, authors
+
+    del name, settings
+    archive = Archive(raw)
+    main = archive.main("ppt/presentation.xml")
+    root = archive.xml(main)
+    if root is None and main not in archive:
+        raise Unsupported("it holds no presentation")
+    if root is None:
+        raise Malformed(archive.warnings[-1])
+    if local(root) != "presentation":
+        raise Unsupported("it holds no presentation")
+    meta = archive.core()
+    targets = {relation.identifier: relation.target for relation in archive.relations(main)}
+    slides = [targets.get(attribute(slide, "id") or "", "") for slide in root.iterfind("{*}sldIdLst/{*}sldId")]
+    if not slides:
+        raise NoText("it has no slides", meta=meta)
+    writer = Writer(archive, authors(archive, main))
+    for number, slide in enumerate(slides, start=1):
+        writer.slide(number, slide)
+    if not writer.has_text:
+        raise NoText("its slides hold no text", meta=meta)
+    return Extracted(
+        content=canonical("\n\n".join(writer.blocks)),
+        kind="markdown",
+        title=clean_line(meta.pop("title", None)) or writer.title,
+        meta={**meta, "slides": len(slides)},
+        warnings=tuple(archive.warnings)[:_WARNINGS],
+    )

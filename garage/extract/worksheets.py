@@ -1,0 +1,288 @@
+"""The sheets of a workbook (SpreadsheetML), row by row and never a whole sheet at a time.
+
+openpyxl opens the strict dialect as a workbook without sheets, has no interface for comments while it streams, and
+gives either the formulas or their results; the rows are read as they are. It tells what its number formats mean.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING
+
+from lxml import etree
+
+from garage.extract.archive import BROKEN, attribute, local, memory_or
+from garage.extract.drawing import graphics, paragraph_text
+from garage.extract.numberformat import general, shown
+from garage.extract.tables import Limits, Sheet
+
+if TYPE_CHECKING:
+    from garage.extract.archive import Archive, Element
+
+_CELL = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
+_ROWS = re.compile(rb"<(?:\w+:)?row[\s/>]")
+_FILLED = re.compile(rb"<(?:\w+:)?(?:v|t|f)[ >]")
+_BLOCK = 1024 * 1024
+_MARGINS = tuple(f"{{*}}{which}{what}" for what in ("Header", "Footer") for which in ("odd", "even", "first"))
+_MARGIN_CODES = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-MOQ-Za-z])')
+_PAGES = re.compile(r"\w*\s*&P(?:\s*\S+\s*&N)?|&N")
+_STRINGS = 5_000_000  # shared strings of one workbook
+
+
+@dataclass(slots=True)
+class Book:
+    """What all sheets of a workbook share."""
+
+    archive: "Archive"
+    limits: Limits
+    strings: list[str]
+    formats: list[str]
+    epoch_1904: bool = False
+    authors: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A sheet of a workbook: its name, the part that holds it, and whether it is hidden."""
+
+    name: str
+    part: str
+    hidden: bool
+
+
+def sheets(archive: "Archive", main: str, root: "Element") -> list[Named]:
+    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none."""
+    relations = archive.relations(main)
+    targets = {relation.identifier: relation for relation in relations}
+    spare = iter([relation for relation in relations if relation.kind == "worksheet"])
+    found: list[Named] = []
+    for sheet in root.iterfind("{*}sheets/{*}sheet"):
+        identifier = attribute(sheet, "id")
+        relation = targets.get(identifier) if identifier else next(spare, None)
+        name = " ".join((sheet.get("name") or "").split()) or f"Sheet {len(found) + 1}"
+        if relation is None:
+            archive.warn(f"of the sheet {name}", "is missing")
+        elif relation.kind == "worksheet":
+            found.append(Named(name, relation.target, sheet.get("state", "visible") != "visible"))
+    return found
+
+
+def book(archive: "Archive", main: str, root: "Element", limits: Limits) -> Book:
+    """Read what the sheets of a workbook refer to: strings, number formats, the epoch of its dates, names of people."""
+    properties = root.find("{*}workbookPr")
+    epoch_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
+    strings = [text for part in archive.related(main, "sharedStrings")[:1] for text in _strings(archive, part, limits)]
+    formats = [code for part in archive.related(main, "styles")[:1] for code in _formats(archive.xml(part))]
+    authors: dict[str, str] = {}
+    for part in archive.related(main, "person"):
+        people = archive.xml(part)
+        for person in people.iter("{*}person") if people is not None else ():
+            authors[person.get("id", "")] = person.get("displayName", "")
+    return Book(archive, limits, strings, formats, epoch_1904=epoch_1904, authors=authors)
+
+
+def write(book: Book, named: Named) -> Sheet:
+    """Read one sheet: its rows with the notes on their cells, then running headers, and what is drawn on it."""
+    sheet = Sheet(named.name, book.limits, hidden=named.hidden)
+    notes = _notes(book, named.part)
+    stream = book.archive.open(named.part)
+    if stream is None:
+        return sheet
+    margins: list[str] = []
+    try:
+        for element in _elements(stream, ("{*}row", *_MARGINS)):
+            if local(element) == "row":
+                sheet.row(_cells(book, element, sheet.position + 1, notes, sheet))
+            else:
+                margins += [text for part in re.split("&[LCR]", element.text or "") if (text := _margin(part))]
+            _forget(element)
+            if sheet.full:
+                break
+    except BROKEN as error:
+        book.archive.warn(named.part, f"cannot be read to its end: {memory_or(error)}")
+    if sheet.full and (again := book.archive.open(named.part)) is not None:
+        with suppress(*BROKEN):
+            sheet.dropped = max(0, _count(again) - len(sheet.rows))
+    for (row, column), note in sorted(notes.items()):
+        if not sheet.full or row <= sheet.position:
+            sheet.below.append(f"{_letters(column)}{row} {note}")
+    sheet.below += dict.fromkeys(margins)
+    sheet.below += _drawn(book.archive, named.part)
+    return sheet
+
+
+def _elements(stream: object, tags: Iterable[str]) -> Iterator["Element"]:
+    """The elements with these tags one by one; entities stay unread."""
+    try:
+        events = etree.iterparse(stream, tag=tuple(tags), resolve_entities=False, no_network=True, huge_tree=False)
+        for _, element in events:
+            yield element
+    except etree.XMLSyntaxError as error:
+        reason = memory_or(error)
+        if isinstance(reason, MemoryError):
+            raise reason from error
+        raise
+
+
+def _forget(element: "Element") -> None:
+    """Free an element that has been read, and those before it."""
+    element.clear()
+    while (before := element.getprevious()) is not None:
+        before.getparent().remove(before)
+
+
+def _cells(
+    book: Book, row: "Element", usual: int, notes: dict[tuple[int, int], str], sheet: Sheet
+) -> tuple[int, dict[int, str]]:
+    """The number of a row and its cells by column, from 1; those without a value or note are not among them."""
+    said = row.get("r", "")
+    number = int(said) if said.isdecimal() and len(said) < 8 else usual
+    cells: dict[int, str] = {}
+    column = 0
+    for cell in row.iterchildren():
+        if not len(cell) and not notes:
+            column += 1
+            continue
+        match = _CELL.fullmatch(cell.get("r", ""))
+        column = _column(match[1]) if match else column + 1
+        text = sheet.cell(_value(book, cell)) if len(cell) else ""
+        if note := notes.pop((number, column), None) if notes else None:
+            text = f"{text} {note}" if text else note
+        if text:
+            cells[column] = text
+    for place in [place for place in notes if place[0] == number]:  # on cells that are not kept
+        cells[place[1]] = notes.pop(place)
+    return number, cells
+
+
+def _value(book: Book, cell: "Element") -> str:
+    """What a cell shows; the formula when its result is not kept."""
+    kind = cell.get("t", "n")
+    value = formula = ""
+    for child in cell.iterchildren():
+        name = local(child)
+        if name == "v":
+            value = child.text or ""
+        elif name == "f":
+            formula = child.text or ""
+        elif name == "is" and kind == "inlineStr":
+            return _string(child)
+    if not value:
+        return f"={formula}" if formula else ""
+    if kind == "s":
+        index = int(value) if value.strip().isdecimal() else -1
+        return book.strings[index] if 0 <= index < len(book.strings) else ""
+    if kind == "b":
+        return "TRUE" if value.strip() in ("1", "true") else "FALSE"
+    if kind != "n":
+        return value
+    try:
+        number: float = int(value) if value.strip().lstrip("-").isdecimal() and len(value) < 16 else float(value)
+    except ValueError:
+        return value
+    style = cell.get("s", "0")
+    code = book.formats[int(style)] if style.isdecimal() and int(style) < len(book.formats) else ""
+    return shown(number, code, epoch_1904=book.epoch_1904) if code else general(number)
+
+
+def _strings(archive: "Archive", part: str, limits: Limits) -> Iterator[str]:
+    """The strings that cells share, none longer than is needed to see that it is too long."""
+    stream = archive.open(part) if part in archive else None
+    if stream is None:
+        return
+    try:
+        for number, element in enumerate(_elements(stream, ("{*}si",))):
+            if number >= _STRINGS:
+                archive.warn(part, f"has more than {_STRINGS} strings")
+                return
+            yield _string(element)[: limits.characters + 1]
+            _forget(element)
+    except BROKEN as error:
+        archive.warn(part, f"cannot be read to its end: {error}")
+
+
+def _string(element: "Element") -> str:
+    """The text of a string in one or several styles, without how it is pronounced."""
+    texts = element.iter("{*}t")
+    return "".join(text.text or "" for text in texts if local(text.getparent()) != "rPh")
+
+
+def _formats(root: "Element | None") -> Iterator[str]:
+    """The number format of every style that a cell may have; '' for none."""
+    from openpyxl.styles.numbers import BUILTIN_FORMATS
+
+    if root is None:
+        return
+    own = {item.get("numFmtId", ""): item.get("formatCode", "") for item in root.iterfind("{*}numFmts/{*}numFmt")}
+    for style in root.iterfind("{*}cellXfs/{*}xf"):
+        identifier = style.get("numFmtId", "0")
+        usual = BUILTIN_FORMATS.get(int(identifier), "") if identifier.isdecimal() else ""
+        code = own.get(identifier, usual)
+        yield "" if code.lower() == "general" else code
+
+
+def _notes(book: Book, part: str) -> dict[tuple[int, int], str]:
+    """Notes and threads of comments by row and column of their cell."""
+    relations = book.archive.relations(part)
+    threads = [relation.target for relation in relations if relation.kind == "threadedComment"]
+    legacy = [relation.target for relation in relations if relation.kind == "comments"]
+    found: dict[tuple[int, int], str] = {}
+    for name in threads or legacy:  # threads are kept in the old form too, behind a remark that says so
+        root = book.archive.xml(name)
+        for comment in root.iter("{*}comment", "{*}threadedComment") if root is not None else ():
+            match = _CELL.fullmatch(comment.get("ref", ""))
+            bodies = [_string(body) or body.text or "" for body in comment.iterchildren("{*}text")]
+            text = " ".join(" ".join(bodies).split())[: book.limits.characters]
+            if not match or not text:
+                continue
+            place = int(match[2]), _column(match[1])
+            author = book.authors.get(comment.get("personId", ""), "")
+            note = f"[note: {author}: {text}]" if author else f"[note: {text}]"
+            found[place] = f"{found[place]} {note}" if place in found else note
+    return found
+
+
+def _drawn(archive: "Archive", part: str) -> Iterator[str]:
+    """The texts of boxes, diagrams and titles of charts that lie on a sheet; a chart's numbers are in the cells."""
+    for drawing in archive.related(part, "drawing"):
+        root = archive.xml(drawing)
+        if root is None:
+            continue
+        for body in root.iter("{*}txBody"):
+            yield " ".join(" ".join(map(paragraph_text, body.iter("{*}p"))).split())
+        for block in graphics(archive, drawing, root, data=False):
+            yield from block.split("\n")
+
+
+def _count(stream: object) -> int:
+    """How many rows of a sheet have a cell with a value, from its bytes; several times as fast as reading them."""
+    count, rest = 0, b""
+    while data := stream.read(_BLOCK):  # type: ignore[attr-defined]  # a binary stream
+        rest += data
+        *rows, rest = _ROWS.split(rest)
+        count += sum(1 for row in rows if _FILLED.search(row))
+        rest = rest[-_BLOCK:]
+    return count + bool(_FILLED.search(rest))
+
+
+def _margin(text: str) -> str:
+    """What a third of a running header says, without its codes and the number of the page."""
+    return " ".join(_PAGES.sub("", _MARGIN_CODES.sub("", text)).split())
+
+
+@cache
+def _column(letters: str) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + ord(letter) - 64
+    return number
+
+
+def _letters(column: int) -> str:
+    letters = ""
+    while column > 0:
+        column, digit = divmod(column - 1, 26)
+        letters = chr(65 + digit) + letters
+    return letters
