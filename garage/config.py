@@ -77,6 +77,20 @@ class Walk(_Section):
     exclude: tuple[str, ...] = Field(default=(), description="Patterns as in .gitignore, for every source.")
 
 
+class Placeholders(_Section):
+    """Files whose bytes are with a cloud provider: whether they may be fetched, and how many in one run."""
+
+    materialize: bool = Field(
+        default=False,
+        description="Fetch them to read them; otherwise they are never opened and their text stays as it is.",
+    )
+    limit: int = Field(
+        default=2000, ge=0, description="Files fetched in one run; the rest waits for the next. 0: no limit."
+    )
+    max_bytes: int = Field(default=20 << 30, ge=0, description="Bytes fetched in one run; 0: no limit.")
+    timeout_seconds: float = Field(default=120.0, ge=0, description="Time to fetch and read one file; 0: no limit.")
+
+
 class Extraction(_Section):
     """Reading files into text, in worker processes."""
 
@@ -96,6 +110,14 @@ class Extraction(_Section):
     )
     max_sheet_rows: int = Field(default=5000, ge=1, description="Rows of one sheet; those beyond are dropped.")
     max_cell_chars: int = Field(default=500, ge=1, description="Characters of one cell; those beyond are dropped.")
+
+
+class Quality(_Section):
+    """What is worth keeping."""
+
+    reject_machine_generated: bool = Field(
+        default=True, description="Logs, dumps, bundles and lock files become outcomes instead of documents."
+    )
 
 
 class Chunking(_Section):
@@ -181,7 +203,9 @@ class Config(_Section):
 
     sources: tuple[Source, ...] = Field(default=(), description="The folders to read.")
     walk: Walk = Field(default=Walk(), description="What is left out, and when a run may delete.")
+    placeholders: Placeholders = Field(default=Placeholders(), description="Files that are with a cloud provider.")
     extraction: Extraction = Field(default=Extraction(), description="Limits of reading one file.")
+    quality: Quality = Field(default=Quality(), description="What is worth keeping.")
     chunking: Chunking = Field(default=Chunking(), description="Sizes of passages.")
     embedding: Embedding = Field(default=Embedding(), description="Which models give vectors.")
     models: dict[ModelSlug, Model] = Field(default={}, description="Models beyond the built-in catalogue.")

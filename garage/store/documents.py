@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
+from decimal import Decimal
 from typing import Any
 
 from psycopg import Connection
@@ -16,7 +17,10 @@ PAGE = 2000  # work list rows fetched at a time: memory stays flat, and no curso
 
 @dataclass(frozen=True, slots=True)
 class PendingFile:
-    """A file to open, with what is recorded of the last attempt (None: there was none)."""
+    """A file to open, with what is recorded of the last attempt (None: there was none).
+
+    `kind` is that of `garage.walk.placeholders`.
+    """
 
     uri: str
     size: int
@@ -25,6 +29,8 @@ class PendingFile:
     fingerprint: str
     known_sha256: bytes | None
     same_version: bool  # the recorded attempt was made by this very extractor
+    inode: Decimal | None = None  # unsigned 64 bits, which is more than a bigint takes
+    kind: str = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +117,14 @@ _PENDING_FILES = """
     join unnest(%(extractors)s::text[], %(fingerprints)s::text[]) as now(extractor, fingerprint)
       on now.extractor = f.extractor
     left join ingest_outcomes o on o.source_id = f.source_id and o.uri = f.uri
-    where f.source_id = %(source)s
-      and (%(rebuild)s or o.uri is null or o.outcome in ('unreadable', 'deferred')
-           or (o.size, o.mtime_ns, o.extractor_fingerprint) is distinct from (f.size, f.mtime_ns, now.fingerprint))
+    where f.source_id = %(source)s and case when f.kind = 'file' then
+        %(rebuild)s or o.uri is null or o.outcome in ('unreadable', 'deferred', 'placeholder')
+        or (o.outcome = 'timeout' and o.kind <> 'file') or o.inode <> f.inode
+        or (o.size, o.mtime_ns, o.extractor_fingerprint) is distinct from (f.size, f.mtime_ns, now.fingerprint)
+      else  -- what was read before it became a placeholder is not fetched again for another extractor, nor to rebuild
+        %(materialize)s and (o.uri is null or o.outcome in ('unreadable', 'deferred', 'placeholder')
+        or (o.outcome = 'timeout' and o.kind <> 'file') or o.mtime_ns <> f.mtime_ns
+        or (f.kind = 'dataless' and o.size <> f.size)) end
 """
 _PENDING_CHUNKS = """
     from documents d
@@ -123,35 +134,59 @@ _PENDING_CHUNKS = """
 """
 
 
-def count_pending_files(conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> int:
-    """Length of `pending_files`."""
-    row = conn.execute("select count(*)" + _PENDING_FILES, _files(source_id, versions, rebuild=rebuild)).fetchone()
-    return int(row[0]) if row else 0
+# A placeholder whose fetching failed before, which goes after those that were never tried.
+_FAILED = "(f.kind <> 'file' and coalesce(o.outcome in ('timeout', 'unreadable'), false))"
+
+
+def count_pending_files(
+    conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool, fetch: int | None = 0
+) -> int:
+    """Length of `pending_files`, of which at most `fetch` are placeholders (None: any number)."""
+    row = conn.execute(
+        "select count(*) filter (where f.kind = 'file'), count(*) filter (where f.kind <> 'file')" + _PENDING_FILES,
+        _files(source_id, versions, rebuild=rebuild, materialize=fetch != 0),
+    ).fetchone()
+    files, placeholders = row or (0, 0)
+    return int(files + (placeholders if fetch is None else min(fetch, placeholders)))
 
 
 def pending_files(
-    conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool
+    conn: Connection[Row], source_id: int, versions: Mapping[str, str], *, rebuild: bool, materialize: bool = False
 ) -> Iterator[PendingFile]:
-    """Files whose stat or whose extractor's fingerprint (`versions`, by extractor) differs from the last attempt's."""
-    last = ""
-    while True:
-        with conn.cursor(row_factory=class_row(PendingFile)) as cursor:
-            page = cursor.execute(
-                "select f.uri, f.size, f.mtime_ns, f.extractor, now.fingerprint, o.source_sha256 as known_sha256,"
-                " o.extractor_fingerprint is not distinct from now.fingerprint and not %(rebuild)s as same_version"
-                + _PENDING_FILES
-                + " and f.uri > %(last)s order by f.uri limit %(page)s",
-                _files(source_id, versions, rebuild=rebuild) | {"last": last, "page": PAGE},
-            ).fetchall()
-        yield from page
-        if len(page) < PAGE:
-            return
-        last = page[-1].uri
+    """Files whose stat or whose extractor's fingerprint (`versions`, by extractor) differs from the last attempt's.
+
+    `materialize`: placeholders as well, at the end those whose fetching failed in an earlier run.
+    """
+    began = conn.execute("select now()").fetchone()
+    parameters = _files(source_id, versions, rebuild=rebuild, materialize=materialize)
+    for failed in (False, True) if materialize else (False,):
+        last = ""
+        while True:
+            with conn.cursor(row_factory=class_row(PendingFile)) as cursor:
+                page = cursor.execute(
+                    "select f.uri, f.size, f.mtime_ns, f.extractor, now.fingerprint, o.source_sha256 as known_sha256,"
+                    " o.extractor_fingerprint is not distinct from now.fingerprint and not %(rebuild)s as same_version,"
+                    " f.inode, f.kind"
+                    + _PENDING_FILES
+                    + f" and {_FAILED} = %(failed)s and (not %(failed)s or o.at < %(began)s)"
+                    " and f.uri > %(last)s order by f.uri limit %(page)s",
+                    parameters | {"failed": failed, "began": began and began[0], "last": last, "page": PAGE},
+                ).fetchall()
+            yield from page
+            if len(page) < PAGE:
+                break
+            last = page[-1].uri
 
 
-def _files(source_id: int, versions: Mapping[str, str], *, rebuild: bool) -> dict[str, object]:
+def _files(source_id: int, versions: Mapping[str, str], *, rebuild: bool, materialize: bool) -> dict[str, object]:
     names, prints = list(versions), list(versions.values())
-    return {"source": source_id, "extractors": names, "fingerprints": prints, "rebuild": rebuild}
+    return {
+        "source": source_id,
+        "extractors": names,
+        "fingerprints": prints,
+        "rebuild": rebuild,
+        "materialize": materialize,
+    }
 
 
 def document_kinds(conn: Connection[Row], source_id: int) -> list[str]:
@@ -323,19 +358,31 @@ def put_outcome(
 ) -> None:
     """Remembers how an attempt ended, so that the file is not opened again until something changes."""
     conn.execute(
-        "insert into ingest_outcomes (source_id, uri, outcome, reason, size, mtime_ns, source_sha256,"
-        " extractor_fingerprint) values (%s, %s, %s, %s, %s, %s, %s, %s) on conflict (source_id, uri) do update set"
-        " outcome = excluded.outcome, reason = excluded.reason, size = excluded.size, mtime_ns = excluded.mtime_ns,"
+        "insert into ingest_outcomes (source_id, uri, outcome, reason, size, mtime_ns, inode, kind, source_sha256,"
+        " extractor_fingerprint) values (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) on conflict (source_id, uri)"
+        " do update set outcome = excluded.outcome, reason = excluded.reason, size = excluded.size,"
+        " mtime_ns = excluded.mtime_ns, inode = excluded.inode, kind = excluded.kind,"
         " source_sha256 = excluded.source_sha256, extractor_fingerprint = excluded.extractor_fingerprint, at = now()",
-        (source_id, file.uri, outcome, reason, file.size, file.mtime_ns, sha256, file.fingerprint),
+        (
+            source_id,
+            file.uri,
+            outcome,
+            reason,
+            file.size,
+            file.mtime_ns,
+            file.inode,
+            file.kind,
+            sha256,
+            file.fingerprint,
+        ),
     )
 
 
 def refresh_outcome(conn: Connection[Row], source_id: int, file: PendingFile) -> None:
     """The bytes are those of the recorded attempt: only its stat moves, its outcome stands."""
     conn.execute(
-        "update ingest_outcomes set size = %s, mtime_ns = %s where source_id = %s and uri = %s",
-        (file.size, file.mtime_ns, source_id, file.uri),
+        "update ingest_outcomes set size = %s, mtime_ns = %s, inode = %s, kind = %s where source_id = %s and uri = %s",
+        (file.size, file.mtime_ns, file.inode, file.kind, source_id, file.uri),
     )
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from psycopg import Connection
 from psycopg.rows import class_row
@@ -15,7 +16,10 @@ KEPT = 20  # finished rows kept of each stage of a source
 
 @dataclass(frozen=True, slots=True)
 class StageRun:
-    """The latest run of one stage of a source; `finished_at` None means that it goes on or was killed."""
+    """The latest run of one stage of a source; `finished_at` None means that it goes on or was killed.
+
+    `details` is what the stage told beside its counts, such as why the walk left out what it did.
+    """
 
     source: str
     stage: str
@@ -27,6 +31,7 @@ class StageRun:
     total: int | None
     counts: dict[str, int]
     error: str | None
+    details: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ def finish(
     *,
     done: int,
     counts: Mapping[str, int],
+    details: Mapping[str, object] = {},
     data_version: str | None = None,
     error: str | None = None,
 ) -> None:
@@ -69,9 +75,9 @@ def finish(
     with conn.transaction():
         conn.execute("set local synchronous_commit = on")  # what the stage committed before is on disk with this
         conn.execute(
-            "update stage_runs set done = %s, counts = %s, data_version = %s, error = %s, heartbeat_at = now(),"
-            " finished_at = now() where id = %s",
-            (done, json.dumps(dict(counts)), data_version, error, stage_run),
+            "update stage_runs set done = %s, counts = %s, details = %s, data_version = %s, error = %s,"
+            " heartbeat_at = now(), finished_at = now() where id = %s",
+            (done, json.dumps(dict(counts)), json.dumps(dict(details)), data_version, error, stage_run),
         )
         conn.execute(
             "delete from stage_runs old using stage_runs this where this.id = %s and old.source_id = this.source_id"
@@ -86,7 +92,8 @@ def latest(conn: Connection[Row]) -> list[StageRun]:
     with conn.cursor(row_factory=class_row(StageRun)) as cursor:
         return cursor.execute(
             "select distinct on (s.slug, r.stage) s.slug as source, r.stage, r.run_id, r.started_at, r.heartbeat_at,"
-            " r.finished_at, r.done, r.total, r.counts, r.error from stage_runs r join sources s on s.id = r.source_id"
+            " r.finished_at, r.done, r.total, r.counts, r.error, r.details"
+            " from stage_runs r join sources s on s.id = r.source_id"
             " order by s.slug, r.stage, r.id desc"
         ).fetchall()
 

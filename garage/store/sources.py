@@ -1,7 +1,7 @@
 """Table `sources`: the configuration's folders, and what was learnt of them."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,13 +14,17 @@ from garage.store.database import Row
 from garage.store.errors import UnknownSource
 
 _COLUMNS = (
-    "id, slug, root, default_class, default_trust, egress, settings, active, root_device, walked_at, walk_seconds"
+    "id, slug, root, default_class, default_trust, egress, settings, active, root_device, walked_at,"
+    " walk_seconds, mounts"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A row of `sources`. `root_device` and the walk's times are those of the last completed walk."""
+    """A row of `sources`. `root_device` and the walk's times are those of the last completed walk.
+
+    So are `mounts`: the devices of folders below the root that were on one of their own, by address ending in '/'.
+    """
 
     id: int
     slug: str
@@ -33,6 +37,7 @@ class Source:
     root_device: int | None
     walked_at: datetime | None
     walk_seconds: float | None
+    mounts: dict[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +108,20 @@ def record_walk(conn: Connection[Row], source_id: int, *, device: int | None, se
     )
 
 
+def record_mounts(conn: Connection[Row], source_id: int, mounts: Mapping[str, int]) -> None:
+    """Remembers which folders below the root are on a device of their own."""
+    conn.execute("update sources set mounts = %s where id = %s", (json.dumps(dict(mounts)), source_id))
+
+
 def purge(conn: Connection[Row], source_id: int) -> int:
     """Deletes all that a source contributed, and retires it; the number of documents deleted."""
     deleted = conn.execute("delete from documents where source_id = %s", (source_id,)).rowcount
     for table in ("source_files", "ingest_outcomes", "refusals", "stage_runs"):
         conn.execute(f"delete from {table} where source_id = %s".encode(), (source_id,))
-    conn.execute("update sources set active = false, root_device = null, walked_at = null where id = %s", (source_id,))
+    conn.execute(
+        "update sources set active = false, root_device = null, walked_at = null, mounts = '{}' where id = %s",
+        (source_id,),
+    )
     return deleted
 
 

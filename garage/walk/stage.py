@@ -1,5 +1,6 @@
 """A source against its record: walk, judge what vanished, store the difference in one transaction."""
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from garage.store.files import Difference
 from garage.store.sources import Source
 from garage.walk.errors import DeletionRefused, SourceInactive
 from garage.walk.guard import Decision, Verdict, judge
+from garage.walk.uris import path_of
 from garage.walk.walker import FileRecord, Walk, walk
 from garage.worklist import RECORD_SECONDS, Progress, Report
 
@@ -21,11 +23,15 @@ STAGE = "source_files"
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A walk compared with the record: what differs, and what may be deleted."""
+    """A walk compared with the record: what differs, and what may be deleted.
+
+    `lost` are folders whose drive is gone or is another one than before; what the record has below them stays.
+    """
 
     walk: Walk
     difference: Difference
     verdict: Verdict
+    lost: tuple[str, ...] = ()
 
 
 def record(
@@ -60,27 +66,15 @@ def record(
             seen = _look(conn, source, config, suffixes, allow_deletes=allow_deletes, observe=observed)
             if seen.verdict.decision is Decision.REFUSE:
                 raise seen.verdict.refusal(source.slug)
-            if seen.difference.nothing:
-                deleted = 0
-            else:
-                deleted = files.apply(conn, source.id, delete=seen.verdict.decision is Decision.DELETE)
-            if seen.walk.stats.complete:
-                device = seen.walk.root.device if seen.verdict.accepts_device else source.root_device
-                sources.record_walk(conn, source.id, device=device, seconds=time.monotonic() - started)
-                runs.settle(conn, source.id)
+            deleted = _apply(conn, source, seen, seconds=time.monotonic() - started)
         with database.connection() as conn:
             version = partition_digest(conn, "source_files", source.id)
     except BaseException as error:
         _record_failure(database, source, stage_run, error)
         raise
-    counts = _counts(seen, deleted)
+    counts, details = _counts(seen, deleted), _details(seen)
     with database.connection() as conn:
-        runs.finish(conn, stage_run, done=seen.walk.stats.listed, counts=counts, data_version=version)
-    details = {
-        "skipped": dict(seen.walk.stats.skipped),
-        "incomplete": seen.walk.stats.incomplete_reason or "",
-        "unreadable": list(seen.walk.stats.unreadable_examples),
-    }
+        runs.finish(conn, stage_run, done=seen.walk.stats.listed, counts=counts, details=details, data_version=version)
     return Report(STAGE, counts, version, time.monotonic() - started, details)
 
 
@@ -108,7 +102,9 @@ def _look(
         exclude=exclude,
     )
     files.load(conn, _observed(walked, source.slug, files.count(conn, source.id), observe))
-    difference = files.difference(conn, source.id)
+    lost = () if allow_deletes else _lost_drives(conn, source, walked)
+    same_device = source.root_device in (None, walked.root.device)
+    difference = files.difference(conn, source.id, lost=lost, inodes=same_device)
     verdict = judge(
         known=difference.known,
         vanished=difference.vanished,
@@ -119,7 +115,37 @@ def _look(
         allow_deletes=allow_deletes,
         limit=config.walk.max_deleted_share,
     )
-    return Seen(walked, difference, verdict)
+    return Seen(walked, difference, verdict, lost)
+
+
+def _lost_drives(conn: Session, source: Source, walked: Walk) -> tuple[str, ...]:
+    """Folders below the root that had a drive of their own, no longer have that one, and lack files that they had."""
+    root = os.fsencode(walked.root.path) + b"/"
+    suspects = []
+    for folder, device in source.mounts.items():
+        found = walked.stats.mounts.get(folder)
+        # A folder that a rule leaves out by now was not entered, though its drive is there.
+        if found != device and not (found is None and os.path.ismount(root + path_of(folder))):
+            suspects.append(folder)
+    return tuple(sorted(files.vanished_below(conn, source.id, suspects))) if suspects else ()
+
+
+def _apply(conn: Session, source: Source, seen: Seen, *, seconds: float) -> int:
+    """Records what was seen; returns how many files were forgotten."""
+    walked, deleted = seen.walk, 0
+    if not seen.difference.nothing:
+        delete = seen.verdict.decision is Decision.DELETE
+        deleted = files.apply(conn, source.id, delete=delete, lost=seen.lost, swapped=bool(seen.difference.swapped))
+    if walked.stats.complete:
+        device = walked.root.device if seen.verdict.accepts_device else source.root_device
+        if source.root_device is not None and device != source.root_device:
+            files.adopt_inodes(conn, source.id)
+        mounts = walked.stats.mounts | {folder: source.mounts[folder] for folder in seen.lost}
+        if mounts != source.mounts:
+            sources.record_mounts(conn, source.id, mounts)
+        sources.record_walk(conn, source.id, device=device, seconds=seconds)
+        runs.settle(conn, source.id)
+    return deleted
 
 
 def _observed(walked: Walk, source: str, known: int, observe: Callable[[Progress], None]) -> Iterator[FileRecord]:
@@ -140,9 +166,20 @@ def _counts(seen: Seen, deleted: int) -> dict[str, int]:
         "added": seen.difference.added,
         "changed": seen.difference.changed,
         "deleted": deleted,
-        "withheld": seen.difference.vanished - deleted,
+        "withheld": seen.difference.vanished + seen.difference.kept - deleted,
+        "placeholders": stats.placeholders,
         "skipped": sum(stats.skipped.values()),
         "unreadable": stats.unreadable + stats.unreadable_files,
+    }
+
+
+def _details(seen: Seen) -> dict[str, object]:
+    stats = seen.walk.stats
+    return {
+        "skipped": dict(sorted(stats.skipped.items(), key=lambda item: (-item[1], item[0]))),
+        "incomplete": stats.incomplete_reason or "",
+        "unreadable": list(stats.unreadable_examples),
+        "lost_drives": list(seen.lost),
     }
 
 

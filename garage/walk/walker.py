@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from garage.walk.errors import SourceUnavailable
+from garage.walk.placeholders import HAS_FLAGS, Kind, kind_of
 from garage.walk.root import RootState, open_root, unavailable
 from garage.walk.selection import Selection
 from garage.walk.uris import uri_of
@@ -29,6 +30,7 @@ _FIRST, _LAST = -(2**63), 2**63 - 1
 class FileRecord(NamedTuple):
     """A wanted file as its folder and its stat describe it: `size` in bytes, `mtime_ns` since the epoch, in 64 bits.
 
+    `kind` says whether its bytes are on this machine; see `garage.walk.placeholders`.
     A tuple, since one is made for every file of a walk: a frozen dataclass takes more than twice as long to make.
     """
 
@@ -37,6 +39,7 @@ class FileRecord(NamedTuple):
     mtime_ns: int
     inode: int
     extractor: str
+    kind: Kind = "file"
 
 
 @dataclass(slots=True)
@@ -48,12 +51,14 @@ class WalkStats:
         files_seen: entries that are not folders, whatever became of them.
         listed: records yielded.
         bytes: their size together.
+        placeholders: those of them whose bytes are with a cloud provider.
         skipped: entries left out, by reason. A folder left out counts once, whatever it holds.
         unreadable: folders that could not be listed or entered.
         unreadable_files: files whose stat failed although they are there.
         unreadable_examples: the addresses of the first of both.
         vanished: entries that were gone when the walk came to them, which is nobody's fault.
         devices: ids of the devices that hold the folders read; more than one when something is mounted below the root.
+        mounts: device by address of the folder, ending in '/', at which another device begins below the root.
         seconds: from the first step to the end of the walk, what its consumer did in between included.
         incomplete_reason: why this walk proves nothing about files it did not yield: "unfinished" until it has ended,
             then "limit", "cancelled", "unreadable", "source changed", or None when it saw everything.
@@ -63,12 +68,14 @@ class WalkStats:
     files_seen: int = 0
     listed: int = 0
     bytes: int = 0
+    placeholders: int = 0
     skipped: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0
     unreadable_files: int = 0
     unreadable_examples: list[str] = field(default_factory=list)
     vanished: int = 0
     devices: set[int] = field(default_factory=set)
+    mounts: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     incomplete_reason: str | None = "unfinished"
 
@@ -217,6 +224,8 @@ class _Descent:
                 return None
             stats.dirs += 1
             stats.devices.add(folder.device)
+            if folder.above and folder.device != folder.above.device:
+                stats.mounts[folder.uri] = folder.device
             with os.scandir(descriptor) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
@@ -296,7 +305,11 @@ class _Descent:
             return None
         if not _FIRST <= mtime_ns <= _LAST:
             mtime_ns = min(max(mtime_ns, _FIRST), _LAST)
-        return FileRecord(uri, status.st_size, mtime_ns, status.st_ino, extractor)
+        kind: Kind = "file"
+        if HAS_FLAGS or not status.st_blocks or not status.st_size:
+            kind = kind_of(status, folder.path + b"/" + os.fsencode(name))
+            stats.placeholders += kind != "file"
+        return FileRecord(uri, status.st_size, mtime_ns, status.st_ino, extractor, kind)
 
     def _lost(self, folder: _Folder, error: OSError) -> None:
         """Take account of a folder that could not be read.

@@ -26,6 +26,7 @@ class File:
     mtime_ns: int = 1
     inode: int = 1
     extractor: str = "text"
+    kind: str = "file"
 
 
 DESCRIBED = ("corpus_class", "trust_tier", "extractor", "meta", "record", "parts")

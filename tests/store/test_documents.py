@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -181,7 +182,7 @@ def test_a_file_is_pending_until_its_attempt_is_recorded(
 ) -> None:
     record(database, source_id, [file("a.txt", size=3, mtime_ns=4)])
     (waiting,) = pending(database, source_id)
-    assert waiting == PendingFile("a.txt", 3, 4, "text", "v1", None, same_version=False)
+    assert waiting == PendingFile("a.txt", 3, 4, "text", "v1", None, same_version=False, inode=Decimal(1))
     settle(database, source_id)
     assert pending(database, source_id) == []
 
