@@ -98,6 +98,30 @@ def parsed(data: bytes) -> "Element":
     return root
 
 
+def elements(
+    stream: IO[bytes], tags: tuple[str, ...], *, events: tuple[str, ...] = ("start", "end")
+) -> "Iterator[tuple[str, Element]]":
+    """The elements with these tags one by one, each with its event; entities stay unread and nothing is fetched.
+
+    Raises:
+        etree.XMLSyntaxError: it is damaged, told when the damage is reached.
+        MemoryError: there is not enough memory.
+    """
+    try:
+        yield from etree.iterparse(
+            stream, events=events, tag=tags, resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False
+        )
+    except etree.XMLSyntaxError as error:
+        raise memory_or(error) from error
+
+
+def forget(element: "Element") -> None:
+    """Free an element that has been read, and those before it."""
+    element.clear()
+    while (before := element.getprevious()) is not None:
+        before.getparent().remove(before)
+
+
 def memory_or(error: Exception) -> Exception:
     """What an error of a parser stands for: libxml2 reports that memory ran out as if the text were wrong."""
     no_memory = isinstance(error, etree.XMLSyntaxError) and error.code == etree.ErrorTypes.ERR_NO_MEMORY

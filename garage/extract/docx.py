@@ -35,9 +35,10 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     from docx import Document
 
     from garage.extract import ooxml
+    from garage.extract.archive import opened
 
     del name, settings
-    archive = ooxml.opened(raw)
+    archive = opened(raw)
     if ooxml.sound(archive):
         try:
             return _read(Document(io.BytesIO(raw)), ())

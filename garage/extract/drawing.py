@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from garage.extract.archive import attribute, local
+from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
     from garage.extract.archive import Archive, Element
@@ -54,14 +55,6 @@ def paragraphs(body: "Element", *, bullets: bool = False) -> list[str]:
 def line(container: "Element") -> str:
     """All text inside `container` on one line."""
     return " ".join(" ".join(map(paragraph_text, container.iter("{*}p"))).split())
-
-
-def markdown(rows: list[list[str]]) -> str:
-    """Rows of cells as a Markdown table, filled up to its width; empty rows are left out, '' when nothing remains."""
-    kept = [[cell.replace("|", "\\|") for cell in row] for row in rows if any(row)]
-    width = max(map(len, kept), default=0)
-    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
-    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]) if lines else ""
 
 
 def table(element: "Element") -> str:

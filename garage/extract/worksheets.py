@@ -5,15 +5,13 @@ gives either the formulas or their results; the rows are read as they are. It te
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from lxml import etree
-
-from garage.extract.archive import BROKEN, attribute, local, memory_or
+from garage.extract.archive import BROKEN, attribute, elements, forget, local
 from garage.extract.drawing import graphics, paragraph_text
 from garage.extract.numberformat import general, shown
 from garage.extract.tables import Limits, Sheet
@@ -92,16 +90,16 @@ def write(book: Book, named: Named) -> Sheet:
         return sheet
     margins: list[str] = []
     try:
-        for element in _elements(stream, ("{*}row", *_MARGINS)):
+        for _, element in elements(stream, ("{*}row", *_MARGINS), events=("end",)):
             if local(element) == "row":
                 sheet.row(_cells(book, element, sheet.position + 1, notes, sheet))
             else:
                 margins += [text for part in re.split("&[LCR]", element.text or "") if (text := _margin(part))]
-            _forget(element)
+            forget(element)
             if sheet.full:
                 break
     except BROKEN as error:
-        book.archive.warn(named.part, f"cannot be read to its end: {memory_or(error)}")
+        book.archive.warn(named.part, f"cannot be read to its end: {error}")
     if sheet.full and (again := book.archive.open(named.part)) is not None:
         with suppress(*BROKEN):
             sheet.dropped = max(0, _count(again) - len(sheet.rows))
@@ -111,26 +109,6 @@ def write(book: Book, named: Named) -> Sheet:
     sheet.below += dict.fromkeys(margins)
     sheet.below += _drawn(book.archive, named.part)
     return sheet
-
-
-def _elements(stream: object, tags: Iterable[str]) -> Iterator["Element"]:
-    """The elements with these tags one by one; entities stay unread."""
-    try:
-        events = etree.iterparse(stream, tag=tuple(tags), resolve_entities=False, no_network=True, huge_tree=False)
-        for _, element in events:
-            yield element
-    except etree.XMLSyntaxError as error:
-        reason = memory_or(error)
-        if isinstance(reason, MemoryError):
-            raise reason from error
-        raise
-
-
-def _forget(element: "Element") -> None:
-    """Free an element that has been read, and those before it."""
-    element.clear()
-    while (before := element.getprevious()) is not None:
-        before.getparent().remove(before)
 
 
 def _cells(
@@ -193,12 +171,12 @@ def _strings(archive: "Archive", part: str, limits: Limits) -> Iterator[str]:
     if stream is None:
         return
     try:
-        for number, element in enumerate(_elements(stream, ("{*}si",))):
+        for number, (_, element) in enumerate(elements(stream, ("{*}si",), events=("end",))):
             if number >= _STRINGS:
                 archive.warn(part, f"has more than {_STRINGS} strings")
                 return
             yield _string(element)[: limits.characters + 1]
-            _forget(element)
+            forget(element)
     except BROKEN as error:
         archive.warn(part, f"cannot be read to its end: {error}")
 
