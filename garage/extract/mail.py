@@ -35,10 +35,15 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     del settings
     if name.lower().endswith(".emlx"):
         raw = _unwrapped(raw)
-    if not _FIELD.match(raw.lstrip()[:200]) and looks_binary(raw):
+    if not begins(raw) and looks_binary(raw):
         raise Unsupported("it is a binary file with the name of a mail")
     parsed, warnings = parse(raw)
     return message.document(message.with_warnings(message.letter(parsed), warnings), name=name)
+
+
+def begins(raw: bytes) -> bool:
+    """Whether bytes begin as a mail does, with a field of a header."""
+    return _FIELD.match(raw[:1000].lstrip()) is not None
 
 
 def _unwrapped(raw: bytes) -> bytes:
@@ -46,10 +51,8 @@ def _unwrapped(raw: bytes) -> bytes:
     match = _LENGTH_LINE.match(raw)
     if not match:
         return raw
-    start, length = match.end(), int(match[1])
-    if start + length <= len(raw) and (
-        start + length == len(raw) or _PLIST.match(raw[start + length :].lstrip()[:400])
-    ):
+    start, end = match.end(), match.end() + int(match[1])
+    if end == len(raw) or (end < len(raw) and _PLIST.match(raw[end : end + 400].lstrip())):
         return raw[start:end]
     ends = [match.start() for match in _PLIST.finditer(raw, start)]
     return raw[start : ends[-1]] if ends else raw[start:]

@@ -33,7 +33,8 @@ _WROTE = (
 )
 _WROTE_LINE = re.compile(rf"(?:{'|'.join(_WROTE)})[^:：]{{0,80}}[:：]\s*$", re.IGNORECASE)
 _OPENS_ATTRIBUTION = re.compile(
-    r"\s*(?:(?:on|am|le|el|il|op|em|den|på|dne|dňa|dnia|w dniu|в|at|til|a|pe)\s|\d{1,4}[./ 年-]|[\"<]|[^\s@]+@|\S+ \S+ <)",
+    r"\s*(?:(?:on|am|le|el|il|op|em|den|på|dne|dňa|dnia|w dniu|в|at|til|a|pe)\s|\d{1,4}[./ 年-]|[\"<]"
+    r"|[^\s@]{1,80}@|\S{1,80} \S{1,80} <)",
     re.IGNORECASE,
 )
 _WHEN_OR_WHO = re.compile(r"\d{1,2}[:.h]\d\d|@|\d{4}-\d\d-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d月")
