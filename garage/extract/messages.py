@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from garage.extract.attributed_body import AttributedText, decode
+from garage.extract.attributed_body import AttributedText, decode, text_of
 from garage.extract.mirror import canonical, clean_line, clean_metadata, has_text
 from garage.extract.model import Extracted, Malformed, NoText
 from garage.passage import Part
@@ -192,9 +192,10 @@ def _words(row: MessageRow) -> str | None:
     edits = _Edits.of(row.summary)
     if edits.withdrawn or (row.retracted and not row.text and not row.body):
         return None
-    body = decode(row.body) if row.body and (not row.text or _PLACEHOLDER in row.text) else None
-    text = edits.newest or row.text or (body.text if body else "") or edits.joined
-    shown = _with_files(text, body, row.attachments)
+    # Only a file's place has attributes that say more than the text.
+    body = decode(row.body) if row.body and _PLACEHOLDER.encode() in row.body else None
+    text = edits.newest or row.text or (row.body and text_of(row.body)) or edits.joined
+    shown = _with_files(text, body, row.attachments) if row.attachments or body or _PLACEHOLDER in text else text
     return f"{row.subject}\n{shown}" if row.subject else shown
 
 
@@ -239,8 +240,10 @@ class _Edits:
 
         "otr" names all parts of the original. What cannot be read tells nothing.
         """
+        if not summary:
+            return cls()
         try:
-            told = plistlib.loads(summary or b"", fmt=plistlib.FMT_BINARY)
+            told = plistlib.loads(summary, fmt=plistlib.FMT_BINARY)
         except (plistlib.InvalidFileException, RecursionError):
             return cls()
         if not isinstance(told, dict):
@@ -250,9 +253,9 @@ class _Edits:
         for part, versions in edited.items() if isinstance(edited, dict) else ():
             newest = versions[-1] if isinstance(versions, list) and versions else None
             raw = newest.get("t") if isinstance(newest, dict) else None
-            found = decode(raw) if isinstance(raw, bytes) else None
-            if found and str(part).isdecimal():
-                texts[int(part)] = found.text
+            text = text_of(raw) if isinstance(raw, bytes) else None
+            if text and str(part).isdecimal():
+                texts[int(part)] = text
         original, gone = told.get("otr"), told.get("rp")
         parts = frozenset(int(part) for part in original if str(part).isdecimal()) if isinstance(original, dict) else ()
         taken = frozenset(part for part in gone if isinstance(part, int)) if isinstance(gone, list) else ()

@@ -2,7 +2,7 @@
 
 import plistlib
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -243,7 +243,7 @@ class Archive:
         self.bytes += raw
         self.end()
 
-    def dictionary(self, values: dict[str, str | int | bytes]) -> None:
+    def dictionary(self, values: Mapping[str, str | int | bytes]) -> None:
         self.shared(b"@")
         self.begin(("NSDictionary", 0), ("NSObject", 0))
         self.shared(b"i")
@@ -260,7 +260,7 @@ class Archive:
         self.end()
 
 
-Runs = Sequence[tuple[int, dict[str, str | int | bytes]]]
+Runs = Sequence[tuple[int, Mapping[str, str | int | bytes]]]
 
 
 def attributed_body(text: str, runs: Runs = (), *, mutable: bool = False) -> bytes:
@@ -270,7 +270,7 @@ def attributed_body(text: str, runs: Runs = (), *, mutable: bool = False) -> byt
     own = (("NSMutableAttributedString", 0),) if mutable else ()
     archive.begin(*own, ("NSAttributedString", 0), ("NSObject", 0))
     archive.string(text, mutable=mutable)
-    known: list[dict[str, str | int | bytes]] = []
+    known: list[Mapping[str, str | int | bytes]] = []
     whole = len(text.encode("utf-16-le")) // 2
     for length, attributes in runs or ((whole, {"__kIMMessagePartAttributeName": 0}),):
         archive.shared(b"iI")
