@@ -42,6 +42,10 @@ _NAMED_FIELDS = {
     0x8208: "Location", 0x820D: "Begins", 0x820E: "Ends", 0x8104: "Begins", 0x8105: "Due", 0x8083: "Mail",
     0x8093: "Mail", 0x80A3: "Mail", 0x801B: "Business address", 0x801A: "Home address", 0x802B: "Web page",
 }  # fmt: skip
+_PAGES = {
+    65001: "utf-8", 20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 10000: "mac_roman", 51932: "euc-jp", 51949: "euc-kr",
+    52936: "gb18030", 54936: "gb18030", 50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp",
+}  # fmt: skip
 _EPOCH = dt.datetime(1601, 1, 1, tzinfo=dt.UTC)
 _YEARS = 1900, 2200
 _NESTED = 5
@@ -56,7 +60,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """
     import io
 
-    from olefile import OleFileIO
+    from olefile import OleFileIO  # type: ignore[import-untyped]  # the library has no annotations
     from oxmsg.storage import Storage
 
     del settings
@@ -130,23 +134,7 @@ def _internet(page: int) -> str | None:
     """The encodings of the internet that Windows numbers beside its code pages."""
     if 28591 <= page <= 28605:
         return codec(f"iso-8859-{page - 28590}")
-    known = {
-        65001: "utf-8",
-        20127: "ascii",
-        20866: "koi8-r",
-        21866: "koi8-u",
-        50220: "iso-2022-jp",
-        50221: "iso-2022-jp",
-    }
-    known |= {
-        50222: "iso-2022-jp",
-        51932: "euc-jp",
-        51949: "euc-kr",
-        54936: "gb18030",
-        52936: "gb18030",
-        10000: "mac_roman",
-    }
-    return codec(known.get(page))
+    return codec(_PAGES.get(page))
 
 
 def _names(root: "Storage") -> dict[int, int]:
@@ -214,9 +202,9 @@ def _recipients(item: _Properties, role: int) -> tuple[str, ...]:
     found: list[str] = []
     for storage in item.storage.iter_recipient_storages():
         recipient = _Properties(storage, _OTHER)
-        if ((recipient.number(_ROLE) or 1) & 0xF) == role:
-            if person := _person(recipient.line(_NAME), recipient.first(_ADDRESSES)):
-                found.append(person)
+        person = _person(recipient.line(_NAME), recipient.first(_ADDRESSES))
+        if person and (recipient.number(_ROLE) or 1) & 0xF == role:
+            found.append(person)
     if not found and (shown := item.line(_SHOWN[role])):
         found = [name.strip() for name in shown.split(";") if name.strip()]
     return tuple(dict.fromkeys(found))
@@ -237,7 +225,8 @@ def _body(item: _Properties) -> tuple[str, tuple[str, ...]]:
         from garage.extract.lzfu import unpacked
 
         try:
-            return str(rtf_to_text(unpacked(packed).decode("cp1252", "replace"), errors="replace")), ()
+            rich = unpacked(packed).decode("cp1252", "replace")
+            return str(rtf_to_text(rich, errors="replace")), ()  # type: ignore[no-untyped-call]  # no annotations
         except Exception:  # noqa: BLE001 - the header is worth finding whatever its body is like
             return "", ("its body cannot be read",)
     return "", ()
@@ -247,7 +236,7 @@ def _fields(item: _Properties, named: dict[int, int]) -> Iterator[str]:
     kind = (item.line(_CLASS) or "").upper()
     if not kind.startswith(("IPM.APPOINTMENT", "IPM.CONTACT", "IPM.TASK", "IPM.SCHEDULE")):
         return
-    places = [(identity, label) for identity, label in _FIELDS.items()]
+    places = list(_FIELDS.items())
     places += [(identity, _NAMED_FIELDS[number]) for identity, number in named.items() if number in _NAMED_FIELDS]
     for identity, label in dict.fromkeys(places):
         at = item.time(identity)

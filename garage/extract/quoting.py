@@ -71,6 +71,7 @@ _ORIGINAL = (
 )
 _RULE = r"(?:-{2,}|_{5,}|={5,}|\*{3,})"
 _SEPARATOR = re.compile(rf"\s*{_RULE}?\s*(?:{'|'.join(_ORIGINAL)})\s*:?\s*{_RULE}?\s*", re.IGNORECASE)
+_RULE_LINE = re.compile(rf"\s*{_RULE}\s*")
 _RULED = re.compile(rf"\s*{_RULE}")
 _SENDERS = (
     *("from", "von", "de", "da", "van", "från", "fra", "lähettäjä", "od", "от", "від", "kimden", "gönderen", "από"),
@@ -163,7 +164,9 @@ def _begins_original(lines: list[str], number: int) -> bool:
     if len(line) <= 200 and _SEPARATOR.fullmatch(line):
         # Without a rule around them the words may be the sender's own, so that a header has to follow.
         return bool(_RULED.match(line)) or line.rstrip().endswith((":", "：")) or _is_header(lines, number + 1)
-    return bool(_FROM.match(line)) and _is_header(lines, number)
+    if _RULE_LINE.fullmatch(line):
+        number = next((below for below in range(number + 1, number + 3) if lines[below : below + 1] != [""]), number)
+    return _is_header(lines, number)
 
 
 def _is_header(lines: list[str], number: int) -> bool:
