@@ -164,6 +164,7 @@ class Archive:
     def __init__(self, raw: bytes) -> None:
         self._zip = opened(raw)
         self._entries = {_plain(entry.filename): entry for entry in self._zip.infolist()}
+        self._read = 0
         self.warnings: list[str] = []
 
     def __contains__(self, name: str) -> bool:
@@ -184,8 +185,16 @@ class Archive:
         return None
 
     def read(self, name: str) -> bytes | None:
-        """The bytes of a part; None with a warning when they cannot be had."""
+        """The bytes of a part; None with a warning when they cannot be had.
+
+        Raises:
+            TooLarge: it and what has been read before are more than `UNPACKED_BYTES`.
+        """
         stream = self.open(name)
+        if stream:
+            self._read += self._entries[_plain(name)].file_size
+        if self._read > UNPACKED_BYTES:
+            raise TooLarge(f"it unpacks to more than {UNPACKED_BYTES} bytes")
         try:
             return stream.read() if stream else None
         except BROKEN as error:

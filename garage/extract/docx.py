@@ -33,9 +33,10 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         Malformed: the archive or its main part is damaged.
     """
     from docx import Document
+    from lxml.etree import XMLSyntaxError
 
     from garage.extract import ooxml
-    from garage.extract.archive import opened
+    from garage.extract.archive import memory_or, opened
 
     del name, settings
     archive = opened(raw)
@@ -46,7 +47,10 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
             raise
         except Exception:  # noqa: BLE001, S110 - whatever it stumbles over, it is put together without that
             pass
-    return _read(*ooxml.mended(archive))
+    try:
+        return _read(*ooxml.mended(archive))
+    except XMLSyntaxError as error:
+        raise memory_or(error) from error
 
 
 def _read(document: "Document", warnings: Iterable[str]) -> Extracted:

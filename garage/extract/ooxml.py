@@ -1,13 +1,11 @@
-"""What python-docx needs around it: locked and oversized files are told before, damaged ones are mended.
+"""What python-docx needs around it: damaged files are mended.
 
 It gives a whole file up when one relationship points nowhere, which files that passed through several programs often
 have, and takes neither macros and templates nor the strict dialect of the standard.
 """
 
-import io
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -19,21 +17,15 @@ from docx.oxml.parser import parse_xml
 from docx.package import Package
 from lxml import etree
 
+from garage.extract import archive as containers
+from garage.extract.archive import BROKEN, memory_or, refuse_entities
 from garage.extract.mirror import JSON, clean_text
-from garage.extract.model import Encrypted, Malformed, TooLarge, Unsupported
+from garage.extract.model import Malformed, Unsupported
 
 if TYPE_CHECKING:
     from docx.document import Document
     from docx.opc.part import Part
-    from docx.oxml.xmlchemy import BaseOxmlElement
 
-UNPACKED_BYTES = 512 * 1024 * 1024
-"""Most bytes that the parts read from one file may unpack to."""
-
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OLE_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
-_ZIP_ENCRYPTED = 0x1
-_BROKEN = (zipfile.BadZipFile, EOFError, OSError, ValueError, NotImplementedError, zlib.error, etree.XMLSyntaxError)
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(wordprocessingml|officeDocument)/")
 _USUAL = rb"http://schemas.openxmlformats.org/\1/2006/"
 _MAIN = "officeDocument"
@@ -49,35 +41,13 @@ _KINDS = {
 _CORE = ("title", "author", "last_modified_by", "created", "modified", "subject", "keywords", "category", "language")
 
 
-def opened(raw: bytes) -> zipfile.ZipFile:
-    """Return the archive that an Office file is.
-
-    Raises:
-        Encrypted: it opens with a password only.
-        Unsupported: it is an Office file of the old kind, from before 2007.
-        TooLarge: its texts unpack to more than `UNPACKED_BYTES`.
-        Malformed: it is no zip archive.
-    """
-    if raw.startswith(_OLE):
-        if _OLE_ENCRYPTED in raw:
-            raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.")
-        raise Unsupported("it is a file of the format before 2007", hint="Save a copy of it in the new format.")
-    try:
-        archive = zipfile.ZipFile(io.BytesIO(raw))
-    except zipfile.BadZipFile as error:
-        raise Malformed(f"it is no Office file: {error}") from error
-    if any(entry.flag_bits & _ZIP_ENCRYPTED for entry in archive.infolist()):
-        raise Encrypted("it opens with a password only")
-    if sum(e.file_size for e in archive.infolist() if e.filename.endswith((".xml", ".rels"))) > UNPACKED_BYTES:
-        raise TooLarge(f"it unpacks to more than {UNPACKED_BYTES} bytes")
-    return archive
-
-
 def sound(archive: zipfile.ZipFile) -> bool:
     """Whether all of it, pictures too, can be unpacked within `UNPACKED_BYTES`; a size that lies is found out."""
+    if sum(entry.file_size for entry in archive.infolist()) > containers.UNPACKED_BYTES:
+        return False
     try:
-        return sum(entry.file_size for entry in archive.infolist()) <= UNPACKED_BYTES and archive.testzip() is None
-    except _BROKEN:
+        return archive.testzip() is None
+    except BROKEN:
         return False
 
 
@@ -101,7 +71,9 @@ def mended(archive: zipfile.ZipFile) -> "tuple[Document, list[str]]":
             return data
         except KeyError:
             warnings.append(f"the part {clean_text(name[1:])[:100]} is missing")
-        except _BROKEN as error:
+        except BROKEN as error:
+            if isinstance(memory_or(error), MemoryError):
+                raise memory_or(error) from error
             warnings.append(f"the part {clean_text(name[1:])[:100]} cannot be read: {clean_text(str(error))[:100]}")
         return None
 
@@ -142,12 +114,6 @@ def related(source: "Package | Part", kind: str) -> Any:  # noqa: ANN401 - its c
     """The part that `source` refers to by its first relationship whose type ends in `kind`; None without any."""
     found = (r.target_part for r in source.rels.values() if not r.is_external and _kind(r.reltype) == kind)
     return next(found, None)
-
-
-def refuse_entities(root: "BaseOxmlElement") -> None:
-    """Raise ValueError where text is hidden in entities: the standard forbids them, and they are not looked up."""
-    if next(root.iter(etree.Entity), None) is not None:
-        raise ValueError("it uses entities")
 
 
 def core_properties(document: "Document") -> dict[str, JSON]:

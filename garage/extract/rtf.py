@@ -157,9 +157,6 @@ class _Reader:
             self._leave(self._contexts.pop()[1], inner.writer)
         elif inner.table == "time" and self._group.table != "time":
             self._dated()
-        elif not inner.skip and inner.writer is self._group.writer:
-            # Properties of a paragraph outlive a group that holds the paragraph's end.
-            self._group.paragraph.is_item = self._group.paragraph.is_item or inner.paragraph.is_item
 
     def _leave(self, context: str, writer: Writer) -> None:
         """Put what a footnote, a text box, a header or a property says where it belongs."""

@@ -12,7 +12,8 @@ from docx.oxml.ns import nsmap, qn
 from docx.oxml.parser import parse_xml
 from lxml import etree
 
-from garage.extract.ooxml import refuse_entities, related
+from garage.extract.archive import refuse_entities
+from garage.extract.ooxml import related
 
 if TYPE_CHECKING:
     from docx.opc.part import Part

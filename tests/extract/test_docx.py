@@ -10,7 +10,7 @@ import pytest
 from docx.document import Document
 
 from garage.config import Extraction
-from garage.extract import docx, ooxml
+from garage.extract import archive, docx, ooxml
 from garage.extract.model import Encrypted, Extracted, Malformed, TooLarge, Unsupported
 
 SETTINGS = Extraction()
@@ -320,7 +320,7 @@ def test_an_archive_whose_entries_are_locked_is_encrypted() -> None:
 
 
 def test_an_archive_that_unpacks_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ooxml, "UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(archive, "UNPACKED_BYTES", 1_000_000)
     with pytest.raises(TooLarge, match="1000000"):
         docx.extract(package(p("x" * 2_000_000)), name="a.docx", settings=SETTINGS)
 
@@ -404,7 +404,7 @@ def test_parts_that_nothing_refers_to_are_found_by_their_usual_names() -> None:
 
 
 def test_pictures_beyond_the_limit_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ooxml, "UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr(archive, "UNPACKED_BYTES", 1_000_000)
     raw = package(p("Text"), related={"i": "image media/a.bmp"}, word__media__a_bmp="x" * 2_000_000)
     assert docx.extract(raw, name="a.docx", settings=SETTINGS).content == "Text\n"
 
