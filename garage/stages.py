@@ -53,7 +53,9 @@ def documents(database: Database, config: Config, row: Source, *, rebuild: bool 
         limits=config.extraction,
         max_bytes=config.walk.max_file_bytes,
         sizes=chunking.settings(config.chunking),
+        gate=config.quality.reject_machine_generated,
         rebuild=rebuild,
+        placeholders=config.placeholders,
     )
 
 

@@ -16,7 +16,7 @@ from garage_assets.ingest import source_files
 from resources import GarageDatabase
 
 NO_REFUSED_SOURCE = "no_refused_source"
-EXPECTED_OUTCOMES = frozenset({"ok", "no_text"})
+EXPECTED_OUTCOMES = frozenset({"ok", "no_text", "rejected", "placeholder", "deferred"})
 
 
 @dg.asset_check(

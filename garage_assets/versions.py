@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from garage.chunk.languages import LANGUAGES
 from garage.chunk.stage import settings, version
-from garage.extract.registry import EXTRACTORS, fingerprint
+from garage.extract.reading import versions
 from garage.fingerprint import code_digest
 from garage.inference import embedder
 from garage.inference.catalogue import ModelEntry
@@ -29,8 +29,9 @@ def walk_version() -> str:
 
 
 def documents_version() -> str:
-    """The fingerprints of all extractors."""
-    return _short(*(fingerprint(name, CONFIG.extraction) for name in sorted(EXTRACTORS)))
+    """The fingerprints of all extractors, and that of the gate."""
+    found = versions(CONFIG.extraction, gate=CONFIG.quality.reject_machine_generated)
+    return _short(*(found[name] for name in sorted(found)))
 
 
 def chunks_version() -> str:

@@ -61,6 +61,12 @@ class Unsupported(ExtractError):
     outcome = "unsupported"
 
 
+class Rejected(ExtractError):
+    """The file holds text that no person wrote: a log, a dump, a bundle; the message names the signals."""
+
+    outcome = "rejected"
+
+
 class TooLarge(ExtractError):
     """The file, or what it unpacks to, is larger than the limit."""
 

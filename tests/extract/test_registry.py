@@ -139,7 +139,7 @@ def test_every_outcome_has_a_code_of_its_own_and_survives_a_process_border() -> 
     import pickle
 
     kinds = ExtractError.__subclasses__()
-    assert len({kind.outcome for kind in kinds}) == len(kinds) == 5
+    assert len({kind.outcome for kind in kinds}) == len(kinds) == 6
     for kind in kinds:
         error = pickle.loads(pickle.dumps(kind("what happened", hint="What to do.", meta={"pages": 3})))
         assert (type(error), str(error), error.meta) == (kind, "what happened What to do.", {"pages": 3})

@@ -13,12 +13,13 @@ from typing import Any
 
 import pytest
 
-from garage.extract import stage
+from garage.extract import reading, stage
 from garage.store import documents
 from garage.store.lexical import has_bm25, make_tsvectors
 from garage.walk.errors import DeletionRefused, SourceUnavailable
 
 MIB = 1 << 20
+WORDS = "the boat is late again and nobody at harbour knows why before spring or after it".split()
 
 
 def write(path: Path, text: str) -> Path:
@@ -172,7 +173,8 @@ def test_a_line_of_900_kilobytes_is_cut_and_found_like_any_other_text(
     write(folder / "heading.md", f"# pelican {line}\n\nheron below a heading\n")
     write(folder / "front.md", f"---\ntitle: stork {line[:60_000]}\n---\n\nheron behind a title\n")
     write(folder / "data.json", f'{{"pelican": "{line}", "heron": 1}}\n')
-    spine.configure({"name": "lib", "root": folder, "include_code": True})
+    ungated = {"reject_machine_generated": False}
+    spine.configure({"name": "lib", "root": folder, "include_code": True}, quality=ungated)
     spine.walk()
     spine.read()
     assert spine.outcomes() == dict.fromkeys(("data.json", "front.md", "heading.md", "plain.txt"), "ok")
@@ -184,7 +186,9 @@ def test_a_line_of_900_kilobytes_is_cut_and_found_like_any_other_text(
 
 
 def test_passages_beyond_the_cap_are_dropped_and_counted(spine: Any, folder: Path) -> None:
-    write(folder / "long.txt", "".join(f"line {number} of a very long text\n" for number in range(60_000)))
+    words = random.Random(3)
+    lines = (" ".join(words.choices(WORDS, k=words.randint(3, 9))) for _ in range(60_000))
+    write(folder / "long.txt", "\n".join(lines))
     counts = spine.read().counts if spine.walk() else {}
     assert counts["chunks_written"] == 1500
     assert counts["chunks_dropped"] > 100
@@ -198,14 +202,15 @@ def test_passages_beyond_the_cap_are_dropped_and_counted(spine: Any, folder: Pat
 
 def test_a_sparse_gigabyte_is_never_opened(spine: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with (folder / "disk.txt").open("wb") as file:
+        file.write(b"of a disk\n")  # without a block of its own it would pass for a placeholder
         file.truncate(1024 * MIB)
     write(folder / "note.txt", "beside the giant\n")
     spine.walk()
     opened: list[bytes] = []
     with monkeypatch.context() as patched:
-        patched.setattr(stage, "read", lambda path, **_: opened.append(path))
+        patched.setattr(reading, "read", lambda path, **_: opened.append(path))
         (giant,) = (task for task in _documents(spine).pending() if task.file.uri == "disk.txt")
-        assert stage.read_file(giant).outcome == "too_large"
+        assert reading.read_file(giant).outcome == "too_large"
     assert opened == []
     spine.read()
     assert spine.outcomes() == {"disk.txt": "too_large", "note.txt": "ok"}
