@@ -1,85 +1,196 @@
-"""PDF: the text of each page, as far as the file holds any."""
+"""PDF: the text of each page, its tables as rows, and what is written on pages that are only pictures.
+
+Three libraries read a file one after another, each only the pages that the one before leaves open: pypdf every page,
+pdfplumber those with little text or with rules that may be a table's, pypdfium2 and Tesseract those that are scanned.
+Whatever a page has been read by, it keeps its place.
+"""
 
 import io
-import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, NoReturn
 
 from garage.config import Extraction
-from garage.extract.mirror import JSON, canonical, clean_line, clean_metadata, has_text
-from garage.extract.model import Encrypted, Extracted, Malformed, NoText
+from garage.extract import pdf_extras
+from garage.extract.mirror import JSON, canonical
+from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
+from garage.extract.pdf_scans import Scans, read_scans
+from garage.extract.pdf_tables import closer
+from garage.extract.pdf_text import PageText, quiet, read_pages
 
 if TYPE_CHECKING:
-    from pypdf import DocumentInformation, PageObject, PdfReader
+    from pypdf import PdfReader
 
 NAME = "pdf"
 # pypdf reads some fonts differently where fontTools happens to be installed.
-LIBRARIES = ("pypdf", "fonttools")
-SETTINGS: tuple[str, ...] = ()
-TOOLS: tuple[str, ...] = ()
+LIBRARIES = ("pypdf", "fonttools", "pdfplumber", "pdfminer.six", "pypdfium2", "pillow")
+SETTINGS = ("pdf_min_chars_per_page", "ocr_languages", "ocr_min_chars", "ocr_max_pages")
+TOOLS = ("tesseract",)
 SUFFIXES = {".pdf": "prose"}
 
 _BETWEEN_PAGES = "\n\n"
-_WARNINGS = 20
-_WARNING_LENGTH = 200
-_PLACEHOLDERS = ("untitled", "anonymous", "unspecified")  # what ReportLab writes when it is told nothing
-_METADATA = {
-    "author": "author",
-    "created": "creation_date",
-    "modified": "modification_date",
-    "subject": "subject",
-    "keywords": "keywords",
-    "producer": "producer",
-}
+_FAILURES = 20
+# Shares of a file's time after which no further page is taken on: what is left lets the one in work come to its end.
+_FOR_TEXT, _FOR_TABLES, _FOR_SCANS = 0.5, 0.65, 0.85
+
+_Goes = Callable[[], bool]
 
 
 def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the pages' texts with a blank line between them.
 
     `meta.pages` counts them; `meta.page_starts` holds the offset in code points where each begins (an empty page where
-    the next one does); `meta.pages_without_text` lists such pages, counted from 1. A page that cannot be read is left
-    out and named in the warnings.
+    the next one does); `meta.pages_without_text` lists such pages, counted from 1, `meta.ocr_pages` those that were
+    read as pictures, with `meta.ocr_confidence` from 0 to 100, and `meta.unread_pages` those that would have to be;
+    `meta.likely_scanned` says that there are any. A page that cannot be read is left out and named in the warnings.
 
     Raises:
         Encrypted: it opens with a password only; the empty one was tried.
-        NoText: no page has any; `meta.likely_scanned` says whether there are pictures instead.
+        NoText: no page has any.
+        Unsupported: all it has are scanned pages, and the program or language to read them with is not installed.
         Malformed: no page can be read.
     """
-    from pypdf import PdfReader
+    del name
+    clock = _Clock(settings.seconds)
+    with quiet() as warnings:
+        found = _File(raw, settings)
+        found.read_text(goes_on=lambda: clock.within(_FOR_TEXT))
+        found.read_tables(goes_on=lambda: clock.within(_FOR_TABLES))
+        found.read_scans(left=lambda: clock.left(_FOR_SCANS))
+        return found.result(warnings)
 
-    del name, settings
-    with _quiet() as warnings:
-        reader = PdfReader(io.BytesIO(raw))
+
+class _Clock:
+    """How much of the time of a file is gone."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._start = time.monotonic()
+
+    def left(self, share: float) -> float:
+        return share * self._seconds - (time.monotonic() - self._start)
+
+    def within(self, share: float) -> bool:
+        return self.left(share) > 0
+
+
+class _File:
+    """A file while it is read."""
+
+    def __init__(self, raw: bytes, settings: Extraction) -> None:
+        self._raw = raw
+        self._settings = settings
+        self._pages: list[PageText] = []
+        self._count = 0
+        self._title: str | None = None
+        self._meta: dict[str, JSON] = {}
+        self._attachments: list[str] = []
+        self._warnings: list[str] = []
+        self._scans = Scans()
+
+    def read_text(self, *, goes_on: _Goes) -> None:
+        """What the pages hold as text, and what the file says of itself."""
+        from pypdf import PdfReader
+
+        reader = PdfReader(io.BytesIO(self._raw))
         _open(reader)
-        texts: list[str] = []
-        failures: list[str] = []
-        scanned = False
-        for number, page in enumerate(reader.pages, start=1):
-            try:
-                text = canonical(page.extract_text()).strip("\n")
-                texts.append(text if has_text(text) else "")
-                scanned = scanned or (not texts[-1] and _has_picture(page))
-            except MemoryError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever one page does, the others are read
-                texts.append("")
-                failures.append(f"page {number} was left out: {type(error).__name__}")
-            _release(reader, page)
-        info = reader.metadata
-        meta: dict[str, JSON] = {"pages": len(texts), **_metadata(info)}
+        self._count = len(reader.pages)
+        self._pages += read_pages(reader, goes_on=goes_on)
+        if missing := self._count - len(self._pages):
+            self._warnings.append(f"{_pages(missing)} left out at the end, for want of time")
+        self._title = pdf_extras.title(reader)
+        self._meta = pdf_extras.metadata(reader)
+        self._attachments = pdf_extras.attachments(reader)
+        if outline := pdf_extras.outline(reader):
+            self._meta["outline"] = [*outline]
+
+    def read_tables(self, *, goes_on: _Goes) -> None:
+        """A closer look at pages that may have a table, or text that pypdf does not see."""
+        least = self._settings.pdf_min_chars_per_page
+        wanted = {
+            index for index, page in enumerate(self._pages) if page.ruled or page.doubled or page.characters < least
+        }
+        try:
+            for index, text, tables in closer(self._raw, wanted) if wanted else ():
+                self._take(self._pages[index], text, tables)
+                wanted.discard(index)
+                if wanted and not goes_on():
+                    self._warnings.append(f"{_pages(len(wanted))} not looked at for tables, for want of time")
+                    return
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the pages' text is there already
+            self._warnings.append(f"tables were not looked for: {type(error).__name__}")
+
+    def _take(self, page: PageText, text: str, tables: int) -> None:
+        """Take the other library's text of a page where it is the better one."""
+        other = PageText(text).characters
+        better = (tables > 0 or page.doubled) and other * 2 > page.characters
+        if better or other > 2 * page.characters:
+            page.text, page.failure = text, ""
+
+    def read_scans(self, *, left: Callable[[], float]) -> None:
+        """What stands on pages that are pictures, as far as there is time and the settings allow."""
+        try:
+            self._scans = read_scans(self._raw, [page.characters for page in self._pages], self._settings, left=left)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the other pages' text is there already
+            self._warnings.append(f"scanned pages were not looked for: {type(error).__name__}")
+            return
+        for index, said in self._scans.read.items():
+            page = self._pages[index]
+            # A stamp on the scan is in the picture as well.
+            stamp = "" if " ".join(page.text.split()) in " ".join(said.text.split()) else page.text
+            page.text = "\n\n".join(filter(None, (stamp, said.text)))
+        self._warnings += self._scans.warnings
+        if unread := self._scans.unread:
+            self._warnings.append(f"{_pages(len(unread))} scanned and not read: {self._scans.why}")
+
+    def result(self, complaints: Iterable[str]) -> Extracted:
+        """All of it, or why there is nothing."""
+        failures = [
+            f"page {number} was left out: {page.failure}" for number, page in enumerate(self._pages, 1) if page.failure
+        ]
+        meta = {"pages": self._count, **self._meta, **self._scanned()}
+        if self._attachments:
+            meta["attachments"] = [*self._attachments]
+        texts = ["\n\n".join(filter(None, (page.text, *page.notes))) for page in self._pages]
+        texts = [canonical(text).strip("\n") for text in texts]
         if not any(texts):
-            if failures:
-                raise Malformed(f"none of its pages can be read ({failures[0]})", meta=meta)
-            raise NoText("none of its pages has text", meta={**meta, "likely_scanned": scanned})
-        content, starts = _joined(texts)
+            self._nothing(failures, meta)
+        content, starts = _joined(texts, self._attachments)
         meta["page_starts"] = [*starts]
         if empty := [number for number, text in enumerate(texts, start=1) if not text]:
             meta["pages_without_text"] = [*empty]
-        title = clean_line(_said(info, "title"))
-        if title in _PLACEHOLDERS:
-            title = None
-    return Extracted(content, "prose", title, meta, warnings=(*failures[:_WARNINGS], *warnings))
+        warnings = (*self._warnings, *failures[:_FAILURES], *complaints)
+        return Extracted(content, "prose", self._title, meta, warnings=warnings)
+
+    def _scanned(self) -> dict[str, JSON]:
+        meta: dict[str, JSON] = {}
+        if read := self._scans.read:
+            meta["ocr_pages"] = [index + 1 for index in read]
+            letters = sum(said.letters for said in read.values())
+            if letters:
+                sure = sum(said.confidence * said.letters for said in read.values())
+                meta["ocr_confidence"] = round(sure / letters, 1)
+        if unread := self._scans.unread:
+            meta["unread_pages"] = [index + 1 for index in unread]
+            meta["likely_scanned"] = True
+        return meta
+
+    def _nothing(self, failures: list[str], meta: dict[str, JSON]) -> NoReturn:
+        if self._scans.refused is not None:
+            raise Unsupported(f"its pages are scanned: {self._scans.refused.message}", meta=meta)
+        if failures:
+            raise Malformed(f"none of its pages can be read ({failures[0]})", meta=meta)
+        if self._scans.unread:
+            raise NoText(f"its pages are scanned and were not read: {self._scans.why}", meta=meta)
+        raise NoText("none of its pages has text", meta=meta)
+
+
+def _pages(count: int) -> str:
+    return "1 page was" if count == 1 else f"{count} pages were"
 
 
 def _open(reader: "PdfReader") -> None:
@@ -94,8 +205,8 @@ def _open(reader: "PdfReader") -> None:
         raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.")
 
 
-def _joined(texts: list[str]) -> tuple[str, list[int]]:
-    """The pages as one mirror, and where each begins in it; canonical texts joined at line feeds stay canonical."""
+def _joined(texts: list[str], attachments: list[str]) -> tuple[str, list[int]]:
+    """The pages as one mirror, then what is attached, and where each page begins; canonical texts stay canonical."""
     starts: list[int] = []
     parts: list[str] = []
     length = 0
@@ -113,81 +224,6 @@ def _joined(texts: list[str]) -> tuple[str, list[int]]:
             following = starts[index]
         else:
             starts[index] = following
-    return _BETWEEN_PAGES.join(parts) + "\n", starts
-
-
-def _release(reader: "PdfReader", page: "PageObject") -> None:
-    """Forget the page's content, which the reader would keep for ever; fonts stay, since the next page needs them."""
-    waiting = [page.raw_get("/Contents")] if "/Contents" in page else []
-    while waiting:
-        held = waiting.pop()
-        if isinstance(held, list):
-            waiting += held
-        elif reference := getattr(held, "indirect_reference", None) or held:
-            key = getattr(reference, "generation", None), getattr(reference, "idnum", None)
-            array = reader.resolved_objects.pop(key, None)
-            waiting += array if isinstance(array, list) else []
-
-
-def _has_picture(page: "PageObject") -> bool:
-    """Whether the page, or a form on it, shows an image; the image itself is not decoded."""
-    waiting = [page.get("/Resources")]
-    for _ in range(50):
-        if not waiting:
-            return False
-        resources = _dictionary(waiting.pop())
-        for reference in _dictionary(resources.get("/XObject")).values():
-            shown = reference.get_object()
-            if shown.get("/Subtype") == "/Image":
-                return True
-            waiting.append(shown.get("/Resources"))
-    return False
-
-
-def _dictionary(held: Any) -> Mapping[str, Any]:  # noqa: ANN401 - whatever the file says there
-    found = held.get_object() if held is not None else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def _metadata(info: "DocumentInformation | None") -> dict[str, JSON]:
-    found = {key: clean_metadata(_said(info, name)) for key, name in _METADATA.items()}
-    return {key: value for key, value in found.items() if value and value not in _PLACEHOLDERS}
-
-
-def _said(info: "DocumentInformation | None", name: str) -> object:
-    try:
-        return getattr(info, name, None)
-    except MemoryError:
-        raise
-    except Exception:  # noqa: BLE001 - a date that is none must not cost the text
-        return None
-
-
-@contextmanager
-def _quiet() -> Iterator[list[str]]:
-    """Collect what pypdf would log, each sort of message once, instead of filling the screen with it."""
-    collector = _Collector()
-    logger = logging.getLogger("pypdf")
-    propagate, level = logger.propagate, logger.level
-    logger.addHandler(collector)
-    logger.propagate = False
-    logger.setLevel(logging.WARNING)
-    try:
-        yield collector.messages
-    finally:
-        logger.removeHandler(collector)
-        logger.propagate, logger.level = propagate, level
-
-
-class _Collector(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-        self._seen: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        # fontTools improves formulas set in TeX and garbles some tables set in Arial: advice to install it is no help.
-        if record.msg in self._seen or len(self._seen) >= _WARNINGS or record.msg.startswith("fontTools"):
-            return
-        self._seen.add(record.msg)
-        self.messages.append((clean_line(record.getMessage()) or "a warning without words")[:_WARNING_LENGTH])
+    if attachments:
+        parts.append("Attachments: " + ", ".join(attachments))
+    return canonical(_BETWEEN_PAGES.join(parts)), starts

@@ -24,7 +24,7 @@ _FOLDER = re.compile(r'"([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The program as it is installed: its version, where its language packages lie, and those of them that are asked for."""
+    """The program as it is installed, and which of the languages that are asked for it has packages for."""
 
     program: str
     version: str

@@ -113,11 +113,11 @@ def test_a_file_with_a_password_is_encrypted() -> None:
 
 
 @pytest.mark.parametrize("image", [True, False])
-def test_pages_without_text_are_no_text_and_pictures_are_told(image: bool) -> None:
+def test_pages_without_text_or_with_a_speck_of_a_picture_are_no_text(image: bool) -> None:
     with pytest.raises(NoText) as caught:
         pdf.extract(document("", "", image=image), name="a.pdf", settings=SETTINGS)
     assert caught.value.outcome == "no_text"
-    assert caught.value.meta == {"pages": 2, "likely_scanned": image}
+    assert caught.value.meta == {"pages": 2}
 
 
 @pytest.mark.parametrize(
@@ -142,6 +142,7 @@ def test_a_file_of_damaged_pages_is_malformed(monkeypatch: pytest.MonkeyPatch) -
         raise RecursionError("too deep")
 
     monkeypatch.setattr("pypdf.PageObject.extract_text", fail)
+    monkeypatch.setattr("pdfplumber.page.Page.extract_words", fail)
     with pytest.raises(Malformed, match=r"page 1 was left out: RecursionError"):
         pdf.extract(document("First", "Second"), name="a.pdf", settings=SETTINGS)
 
