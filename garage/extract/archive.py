@@ -43,7 +43,7 @@ _CORE = {
     "keywords": "keywords",
     "category": "category",
     "language": "language",
-    "description": "comments",
+    "description": "description",
 }
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 

@@ -23,8 +23,8 @@ _WARNINGS = 20
 def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return headings as `#`, list items as `-`, tables as rows, text boxes behind the paragraph that they hang on.
 
-    Footnotes and endnotes follow the body, then the headers and footers, each once. Tracked changes are read as if
-    accepted; comments are left out.
+    Charts and diagrams follow the body, then footnotes and endnotes, comments, and the headers and footers, each once.
+    Tracked changes are read as if accepted.
 
     Raises:
         Encrypted: it opens with a password only.
@@ -64,7 +64,9 @@ def _read(document: "Document", warnings: Iterable[str]) -> Extracted:
     writer = Writer(Styles(related(part, "styles")), {**notes(part, "footnote"), **notes(part, "endnote")})
     writer.blocks(root if root.body is None else root.body)
     title = writer.title
+    writer.graphics(part)
     writer.referenced_notes()
+    writer.comments(part)
     for reference in root.iter(qn("w:headerReference"), qn("w:footerReference")):
         if margin := part.related_parts.get(reference.get(qn("r:id"))):
             flatten(margin.element)

@@ -29,7 +29,7 @@ _META = {
     "creation-date": "created",
     "date": "modified",
     "subject": "subject",
-    "description": "comments",
+    "description": "description",
     "language": "language",
 }
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?")
@@ -38,9 +38,8 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?
 def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return headings as `#`, lists, tables as rows, text boxes behind the paragraph that they hang on.
 
-    Notes follow the body, then the headers and footers, each once. Slides are `## Slide n: title` with their notes;
-    sheets are `## sheet` and a line a row, the cells as they show. Tracked changes are read as if accepted; remarks are
-    left out, but those on cells are not.
+    Notes follow the body, then comments, then the headers and footers, each once. Slides are `## Slide n: title` with
+    their notes; sheets are `## sheet` and a line a row, the cells as they show. Tracked changes are read as if accepted.
 
     Raises:
         NoText: it holds none.
@@ -90,6 +89,7 @@ def _document(root: "Element", roots: "list[Element]", warnings: list[str]) -> E
     else:
         writer.blocks(body)
         writer.notes()
+        writer.comments(body)
         for page in (page for root in roots for page in root.iterfind("{*}master-styles/{*}master-page")):
             writer.once(page)
     content = writer.text()

@@ -37,6 +37,9 @@ _KINDS = {
     "footer": CONTENT_TYPE.WML_FOOTER,
     "footnotes": CONTENT_TYPE.WML_FOOTNOTES,
     "endnotes": CONTENT_TYPE.WML_ENDNOTES,
+    "comments": CONTENT_TYPE.XML,
+    "chart": CONTENT_TYPE.XML,
+    "diagramData": CONTENT_TYPE.XML,
 }
 _CORE = ("title", "author", "last_modified_by", "created", "modified", "subject", "keywords", "category", "language")
 

@@ -54,6 +54,19 @@ class Writer:
         for number, note in enumerate(self._notes, start=1):
             self.add(f"[^{number}]: {note}")
 
+    def comments(self, body: "Element") -> None:
+        """Write the remarks of those who reviewed the document."""
+        said = []
+        for remark in body.iter("{*}annotation"):
+            text = " ".join(" ".join(map(_plain, remark.iter("{*}p"))).split())
+            author = " ".join((remark.findtext("{*}creator") or "").split())
+            if text:
+                said.append(f"- {author}: {text}" if author else f"- {text}")
+        if said:
+            self.add("### Comments")
+        for item in said:
+            self.add(item, is_item=True)
+
     def add(self, block: str, *, is_item: bool = False) -> None:
         """Write a block unless it is empty."""
         if block.strip():

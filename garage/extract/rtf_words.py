@@ -35,7 +35,7 @@ INFO = {
     "subject": "subject",
     "keywords": "keywords",
     "category": "category",
-    "doccomm": "comments",
+    "doccomm": "description",
 }
 """Properties of the document under the names that all kinds of file share."""
 

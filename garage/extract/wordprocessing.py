@@ -6,13 +6,15 @@ over what stands inside them. `flatten` brings all of it into the paragraphs and
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 from docx.oxml.ns import nsmap, qn
 from docx.oxml.parser import parse_xml
 from lxml import etree
 
-from garage.extract.archive import refuse_entities
+from garage.extract.archive import parsed, refuse_entities
+from garage.extract.drawing import chart, diagram
 from garage.extract.ooxml import related
 
 if TYPE_CHECKING:
@@ -27,7 +29,9 @@ _P, _TBL, _TR, _TC, _BOX = (qn(f"w:{name}") for name in ("p", "tbl", "tr", "tc",
 _VAL, _ID, _CHAR = (qn(f"w:{name}") for name in ("val", "id", "char"))
 # Deleted or moved text, the pronunciation printed above East Asian text, and tab stops, which are named like tabs.
 _UNSEEN = tuple(qn(f"w:{name}") for name in ("del", "moveFrom", "rt", "tabs"))
-_CONTAINERS = frozenset(qn(f"w:{name}") for name in ("body", "hdr", "ftr", "footnote", "endnote", "tbl", "tr", "tc"))
+_CONTAINERS = frozenset(
+    qn(f"w:{name}") for name in ("body", "hdr", "ftr", "footnote", "endnote", "comment", "tbl", "tr", "tc")
+)
 _CHARACTERS = {"tab": "\t", "ptab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 _NOTE_REFERENCES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
 # In any namespace: equations and drawings have a `t` of their own.
@@ -144,6 +148,32 @@ class Writer:
             key = list(self._referenced)[written]
             written += 1
             self._add(f"[^{written}]: {self._line(self._notes[key])}")
+
+    def comments(self, part: "Part") -> None:
+        """Write the remarks of those who reviewed the document."""
+        found = related(part, "comments")
+        if found is None:
+            return
+        root = parse_xml(found.blob)
+        flatten(root)
+        said = [(comment.get(qn("w:author"), ""), self._line(comment)) for comment in root.iterchildren("{*}comment")]
+        if any(text for _, text in said):
+            self._add("### Comments")
+        for author, text in said:
+            if text:
+                self._add(f"- {author}: {text}" if author.strip() else f"- {text}", is_item=True)
+
+    def graphics(self, part: "Part") -> None:
+        """Write what the charts and diagrams that the document refers to say; one that is damaged says nothing."""
+        for relation in part.rels.values():
+            kind = relation.reltype.rpartition("/")[2]
+            if relation.is_external or kind not in ("chart", "diagramData"):
+                continue
+            with suppress(etree.XMLSyntaxError, ValueError):
+                root = parsed(relation.target_part.blob)
+                for block in chart(root) if kind == "chart" else ["\n".join(diagram(root))]:
+                    if block:
+                        self._add(block)
 
     def _add(self, block: str, *, is_item: bool = False) -> None:
         self._blocks.append((block, is_item))
