@@ -171,6 +171,8 @@ def _mailbox(name: str, address: str, charset: str | None) -> str | None:
     address = clean_line(_eight_bit(address, charset)) or ""
     if shown.lower() == address.lower():
         shown = ""
+    if address.startswith("@"):
+        address = ""  # "undisclosed recipients", made to look like an address
     if shown and address:
         return f"{shown} <{address}>"
     return shown or address or None

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from garage.config import Extraction
-from garage.extract import mail, message
+from garage.extract import message
 from garage.extract.mailheaders import raw_header
+from garage.extract.mailparse import begins, parse
 from garage.extract.mirror import clean_line, looks_binary
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, Unsupported
 
@@ -94,7 +95,7 @@ def split(raw: bytes) -> Iterator[bytes]:
         start = match.end()
     if start is not None:
         yield _ESCAPED.sub(rb"\1", raw[start:])
-    elif mail.begins(raw) and not looks_binary(raw):
+    elif begins(raw) and not looks_binary(raw):
         yield raw
 
 
@@ -107,7 +108,7 @@ def _university_of_washington(raw: bytes) -> Iterator[bytes]:
 
 def _document(raw: bytes, name: str) -> Extracted | None:
     """A message as a document; None when it is deleted, or a note of the mail program to itself."""
-    parsed, warnings = mail.parse(raw)
+    parsed, warnings = parse(raw)
     status = raw_header(parsed, "X-Mozilla-Status") or ""
     if re.fullmatch(r"[0-9A-Fa-f]{1,8}", status) and int(status, 16) & _EXPUNGED:
         return None
@@ -116,4 +117,4 @@ def _document(raw: bytes, name: str) -> Extracted | None:
     found = message.letter(parsed)
     known = found.meta.get("message_id")
     record = clean_line(known if isinstance(known, str) else None) or hashlib.sha256(raw).hexdigest()[:32]
-    return message.document(message.with_warnings(found, warnings), name=name, record=record[:_RECORD])
+    return message.document(found, name=name, record=record[:_RECORD], warnings=warnings)

@@ -1,8 +1,7 @@
 """A mail as a document: a header block, the sender's words, and marked as such, the words of others."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from email.message import Message
 
 from garage.extract.mailheaders import addresses, date, header, raw_header
@@ -20,7 +19,7 @@ _TITLE_WORDS = 80
 _WARNINGS = 20
 _SHOWN = 50  # recipients in the header block; all are in the metadata
 _MESSAGE_ID = re.compile(r"<([^<>\s]+)>")
-_LIST_ID = re.compile(r"<([^<>\s]+)>\s*$")
+_LIST_ID = re.compile(r"<\s*([^<>]+?)\s*>\s*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +81,8 @@ def _identities(message: Message, name: str, *, whole: bool = False) -> list[str
     return _MESSAGE_ID.findall(value) or ([value.strip("<> ")] if whole and value.strip("<> ") else [])
 
 
-def document(found: Letter, *, name: str, record: str = "") -> Extracted:
-    """Return a letter as a document of the class communication, titled by its subject.
+def document(found: Letter, *, name: str, record: str = "", warnings: tuple[str, ...] = ()) -> Extracted:
+    """Return a letter as a document of the class communication, titled by its subject; `warnings` go before its own.
 
     Raises:
         NoText: it has neither a header that a person would look for nor a body.
@@ -93,7 +92,7 @@ def document(found: Letter, *, name: str, record: str = "") -> Extracted:
     content = "".join(writer.pieces)
     if not writer.worth_finding:
         raise NoText("the mail is empty")
-    warnings = list(dict.fromkeys([*found.warnings, *writer.warnings]))
+    warnings = tuple(dict.fromkeys([*warnings, *found.warnings, *writer.warnings]))
     return Extracted(
         content=canonical(content),
         kind="prose",
@@ -103,7 +102,7 @@ def document(found: Letter, *, name: str, record: str = "") -> Extracted:
         parts=tuple(writer.parts),
         record=record,
         communication=True,
-        warnings=tuple(warnings[:_WARNINGS]),
+        warnings=warnings[:_WARNINGS],
     )
 
 
@@ -220,8 +219,3 @@ def _first_words(body: str) -> str | None:
         if not line.lstrip().startswith(">") and (words := clean_line(line)):
             return words if len(words) <= _TITLE_WORDS else words[:_TITLE_WORDS].rsplit(" ", 1)[0] + "…"
     return None
-
-
-def with_warnings(found: Letter, warnings: Iterable[str]) -> Letter:
-    """The letter with further warnings."""
-    return replace(found, warnings=(*found.warnings, *warnings))

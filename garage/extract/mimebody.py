@@ -44,7 +44,10 @@ class Contents:
 def contents(message: Message) -> Contents:
     """Sort the parts of a message; never raises for anything that a message may hold."""
     found = Contents()
-    _Reader(found).read(message, 0, root=True)
+    reader = _Reader(found)
+    reader.read(message, 0, root=True)
+    if not any(map(str.strip, found.texts)):
+        found.texts += reader.reports
     found.attachments = list(dict.fromkeys(found.attachments))
     found.warnings = list(dict.fromkeys(found.warnings))
     return found
@@ -62,6 +65,8 @@ class _Reader:
     def __init__(self, found: Contents) -> None:
         self.found = found
         self.seen = 0
+        self.boundaries: set[str] = set()
+        self.reports: list[str] = []  # of mail servers; the words before them are for people
 
     def read(self, part: Message, depth: int, *, root: bool = False) -> None:
         self.seen += 1
@@ -70,15 +75,17 @@ class _Reader:
             return
         kind = content_type(part)
         payload = part.get_payload()
-        if kind == "message/rfc822" and isinstance(payload, list):
-            self.found.messages += [inner for inner in payload if isinstance(inner, Message)]
+        if kind in {"message/rfc822", "message/global"} and isinstance(payload, list):
+            self.found.messages += [_enclosed(part, inner) for inner in payload if isinstance(inner, Message)]
         elif kind in {"text/rfc822-headers", "message/rfc822-headers"}:
             self._headers_only(part)
-        elif kind in {"message/delivery-status", "message/disposition-notification", *_SIGNATURES}:
+        elif kind in {"message/delivery-status", "message/disposition-notification"}:
+            self.reports += [str(block) for block in payload] if isinstance(payload, list) else [str(payload)]
+        elif kind in _SIGNATURES:
             return
         elif isinstance(payload, list):
             children = [child for child in payload if isinstance(child, Message)]
-            self._multipart(kind, children, depth)
+            self._multipart(kind, children, depth, part)
         elif kind.startswith("multipart/"):
             self._broken(part, depth)
         elif self._is_attached(part, kind, root=root):
@@ -90,7 +97,9 @@ class _Reader:
         else:
             self._attach(part, kind)
 
-    def _multipart(self, kind: str, children: list[Message], depth: int) -> None:
+    def _multipart(self, kind: str, children: list[Message], depth: int, part: Message) -> None:
+        if boundary := parameters(raw_header(part, "Content-Type") or "").get("boundary"):
+            self.boundaries.add(boundary)
         if kind == "multipart/encrypted":
             self.found.warnings.append(_ENCRYPTED)
         elif kind == "multipart/alternative":
@@ -134,8 +143,8 @@ class _Reader:
     def _attach(self, part: Message, kind: str) -> None:
         if name := file_name(part):
             self.found.attachments.append(name)
-        elif kind.startswith(("image/", "audio/", "video/", "application/")) and kind != "application/applefile":
-            self.found.attachments.append(f"unnamed {kind}")
+        elif kind.startswith(("image/", "audio/", "video/", "application/")) and not raw_header(part, "Content-ID"):
+            self.found.attachments.append(f"unnamed {kind}")  # with an identity it is a picture within the text
 
     def _headers_only(self, part: Message) -> None:
         from email.parser import BytesHeaderParser
@@ -165,6 +174,10 @@ class _Reader:
 
     def _readable(self, text: str) -> str:
         """Without what only programs read: files encoded into the text, signatures, encrypted blocks."""
+        end = text.rstrip()
+        begin = end.rfind("\n--") + 1
+        if end[begin:].rstrip("-").removeprefix("--") in {boundary.rstrip("-") for boundary in self.boundaries}:
+            text = text[:begin]  # a boundary that is not written as it was announced
         text, names = without_encoded_files(text)
         self.found.attachments += names
         if "-----BEGIN PGP" in text:
@@ -189,28 +202,44 @@ class _Reader:
 
     def _broken(self, part: Message, depth: int) -> None:
         """A multipart whose parts were not found: by a boundary that stands in it, else as text without its data."""
-        from email.parser import Parser
+        from email.parser import BytesParser
 
-        payload = str(part.get_payload() or "")
+        raw = body_bytes(part)
+        payload = decode_as(raw, None)[0].replace("\r\n", "\n")
+        if not payload.strip():
+            return
         self.found.warnings.append("its parts are not separated as its header says")
         if depth < _DEPTH and (match := _BOUNDARY.search(payload)):
-            whole = f'Content-Type: multipart/mixed; boundary="{match[1]}"\n\n{payload[match.start() :]}'
-            again = Parser().parsestr(whole)
+            head = f'Content-Type: multipart/mixed; boundary="{match[1]}"\n\n'
+            again = BytesParser().parsebytes(head.encode() + raw)
             if again.is_multipart():
                 self.read(again, depth + 1)
                 return
-        raw = payload.encode("utf-8", "surrogateescape")
-        self.found.texts.append(self._readable(decode_as(raw, None)[0].replace("\r\n", "\n")))
+        self.found.texts.append(self._readable(payload))
+
+
+def _enclosed(part: Message, inner: Message) -> Message:
+    """A message within one; some programs encode it, which the standard forbids and the parser does not undo."""
+    from email.parser import BytesParser
+
+    named = (raw_header(part, "Content-Transfer-Encoding") or "").lower()
+    if inner.keys() or not named.startswith(("base64", "quoted")):
+        return inner
+    raw = body_bytes(inner)
+    return BytesParser().parsebytes(lenient_base64(raw) if named.startswith("base64") else quopri.decodestring(raw))
 
 
 def body_bytes(part: Message) -> bytes:
     """The bytes of a part with its transfer encoding undone, whatever its header calls that."""
-    payload = part.get_payload()
-    if not isinstance(payload, str):
-        return b""
-    raw = payload.encode("utf-8", "surrogateescape")
     named = _ENCODING.search(raw_header(part, "Content-Transfer-Encoding") or "")
     encoding = named[0].lower() if named else ""
+    # The library gives the bytes as they are in the file only where no encoding is named.
+    del part["Content-Transfer-Encoding"]
+    raw = part.get_payload(decode=True)
+    if encoding:
+        part["Content-Transfer-Encoding"] = encoding
+    if not isinstance(raw, bytes):
+        return b""
     if encoding.startswith("quoted"):
         return quopri.decodestring(raw)
     if encoding.startswith("base64"):

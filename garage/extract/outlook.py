@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from garage.config import Extraction
-from garage.extract import mail, message
+from garage.extract import message
 from garage.extract.charset import codec, decode_as
+from garage.extract.mailparse import begins, parse
 from garage.extract.markup import to_markdown
 from garage.extract.mirror import JSON, clean_line
 from garage.extract.model import Extracted, Unsupported
@@ -21,7 +22,8 @@ SETTINGS: tuple[str, ...] = ()
 TOOLS: tuple[str, ...] = ()
 SUFFIXES = {".msg": "prose"}
 
-_SIGNATURE = bytes.fromhex("d0cf11e0a1b11ae1")
+SIGNATURE = bytes.fromhex("d0cf11e0a1b11ae1")
+"""How the containers of Microsoft's older programs begin."""
 _ROOT, _ENCLOSED, _OTHER = 32, 24, 8  # bytes before the properties of a file, of a message within it, of other storages
 _UNICODE, _BYTES, _TEXT, _OBJECT = 0x001F, 0x0102, 0x001E, 0x000D
 _CLASS, _SUBJECT, _HEADERS, _BODY, _RTF, _HTML = 0x001A, 0x0037, 0x007D, 0x1000, 0x1009, 0x1013
@@ -43,8 +45,8 @@ _NAMED_FIELDS = {
     0x8093: "Mail", 0x80A3: "Mail", 0x801B: "Business address", 0x801A: "Home address", 0x802B: "Web page",
 }  # fmt: skip
 _PAGES = {
-    65001: "utf-8", 20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 10000: "mac_roman", 51932: "euc-jp", 51949: "euc-kr",
-    52936: "gb18030", 54936: "gb18030", 50220: "iso-2022-jp", 50221: "iso-2022-jp", 50222: "iso-2022-jp",
+    65001: "utf-8", 20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 10000: "mac_roman", 51932: "euc-jp",
+    51949: "euc-kr", 52936: "gb18030", 54936: "gb18030", **dict.fromkeys((50220, 50221, 50222), "iso-2022-jp"),
 }  # fmt: skip
 _EPOCH = dt.datetime(1601, 1, 1, tzinfo=dt.UTC)
 _YEARS = 1900, 2200
@@ -64,9 +66,10 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     from oxmsg.storage import Storage
 
     del settings
-    if not raw.startswith(_SIGNATURE):
-        if mail.begins(raw):
-            return mail.extract(raw, name=name, settings=Extraction())
+    if not raw.startswith(SIGNATURE):
+        if begins(raw):
+            parsed, warnings = parse(raw)
+            return message.document(message.letter(parsed), name=name, warnings=warnings)
         raise Unsupported("it is no file of Outlook")
     with OleFileIO(io.BytesIO(raw)) as container:
         root = Storage.from_ole(container)

@@ -42,6 +42,7 @@ _ATTRIBUTION_LINES = 4
 _ATTRIBUTION_CHARS = 400
 _MARKED = re.compile(r"\s{0,3}(?:>|[A-Z]{1,4}>\s|\|\s)")
 _SURE_MARK = re.compile(r"\s{0,3}>")
+_SMTP = re.compile(r">>> [A-Z]{4}\b")  # what a mail server reports that it said
 _FROM_ESCAPE = re.compile(r">From ")
 _ORIGINAL = (
     *(
@@ -147,6 +148,8 @@ def _is_marked(lines: list[str], number: int) -> bool:
     if not _MARKED.match(line):
         return False
     if _SURE_MARK.match(line):
+        if _SMTP.match(line):
+            return False
         # Mailboxes escape a line that begins with "From ", and not everybody who reads them undoes it.
         return not _FROM_ESCAPE.match(line) or any(
             _SURE_MARK.match(lines[near]) for near in (number - 1, number + 1) if 0 <= near < len(lines)
