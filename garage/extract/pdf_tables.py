@@ -4,6 +4,7 @@ The words of a page come in the order in which the file draws them, as the first
 takes the place of the first word in it.
 """
 
+import gc
 import io
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ _SAME_LINE = 0.5  # of a word's height that two words of a line may be shifted b
 _TALL = 10  # lines of text in a cell; where two of a row have more, the rows are told by the lines of text
 _ALIGNED = 3.0  # points
 _SPACE = 0.15  # of a letter's size between two letters: they belong to two words
+_COLLECTED = 20  # pages between two searches for what is no longer used, of some 30 ms each
 _MENDED = 4  # letters whose meaning the library does not know; with more of them it is no help
 
 _Box = tuple[float, float, float, float]
@@ -35,6 +37,7 @@ def closer(raw: bytes, wanted: Collection[int]) -> Iterator[tuple[int, str, int]
     from pdfplumber.page import Page
 
     last = max(wanted, default=-1)
+    seen = 0
     with pdfplumber.open(io.BytesIO(raw), password="") as file:
         # The library's own list of pages would hold the contents of all of them at once.
         for index, found in enumerate(PDFPage.create_pages(file.doc)):
@@ -42,6 +45,9 @@ def closer(raw: bytes, wanted: Collection[int]) -> Iterator[tuple[int, str, int]
                 return
             if index in wanted:
                 yield index, *_looked_at(Page(file, found, page_number=index + 1))
+                seen += 1
+                if seen % _COLLECTED == 0:
+                    gc.collect()  # a page's parser refers to itself and holds all that the page draws
             file.doc._cached_objs.clear()  # noqa: SLF001 - there is no public way to let go of streams
 
 
@@ -54,9 +60,8 @@ def _looked_at(page: "Page") -> tuple[str, int]:
     except Exception:  # noqa: BLE001 - whatever one page does, the others are read
         return "", 0
     finally:
-        for seen in (once, page):
-            seen.close()
-            vars(seen).pop("get_textmap", None)  # it refers to the page, which would stay until cycles are looked for
+        once.close()
+        page.close()
     return ("" if text.count("(cid:") > _MENDED else text), tables
 
 
@@ -100,7 +105,7 @@ def _read(page: "Page") -> tuple[str, int]:
 
 def _within(word: _Word, box: _Box) -> bool:
     x, y = (word["x0"] + word["x1"]) / 2, (word["top"] + word["bottom"]) / 2
-    return box[0] <= x <= box[2] and box[1] <= y <= box[3]
+    return bool(box[0] <= x <= box[2] and box[1] <= y <= box[3])
 
 
 def _lines(words: Iterable[_Word]) -> str:
