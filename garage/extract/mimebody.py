@@ -48,6 +48,7 @@ def contents(message: Message) -> Contents:
     reader.read(message, 0, root=True)
     if not any(map(str.strip, found.texts)):
         found.texts += reader.reports
+    found.texts = list({text.strip(): text for text in found.texts}.values())
     found.attachments = list(dict.fromkeys(found.attachments))
     found.warnings = list(dict.fromkeys(found.warnings))
     return found
@@ -112,6 +113,21 @@ class _Reader:
         else:
             for child in children:
                 self.read(child, depth + 1)
+        # A boundary that is used twice ends the message before its last parts.
+        behind = part.epilogue
+        if isinstance(behind, str) and (match := _BOUNDARY.search(behind)):
+            self._separated(match[1], behind.encode("utf-8", "surrogateescape"), depth)
+
+    def _separated(self, boundary: str, raw: bytes, depth: int) -> bool:
+        """Read the parts that a boundary separates; whether there were any."""
+        from email.parser import BytesParser
+
+        head = f'Content-Type: multipart/mixed; boundary="{boundary}"\n\n'
+        again = BytesParser().parsebytes(head.encode("utf-8", "surrogateescape") + raw)
+        if not again.is_multipart():
+            return False
+        self.read(again, depth + 1)
+        return True
 
     def _alternative(self, children: list[Message], depth: int) -> None:
         """The plain version unless it has nothing to say; what is attached to any of the versions is attached."""
@@ -202,19 +218,14 @@ class _Reader:
 
     def _broken(self, part: Message, depth: int) -> None:
         """A multipart whose parts were not found: by a boundary that stands in it, else as text without its data."""
-        from email.parser import BytesParser
-
         raw = body_bytes(part)
         payload = decode_as(raw, None)[0].replace("\r\n", "\n")
         if not payload.strip():
             return
         self.found.warnings.append("its parts are not separated as its header says")
-        if depth < _DEPTH and (match := _BOUNDARY.search(payload)):
-            head = f'Content-Type: multipart/mixed; boundary="{match[1]}"\n\n'
-            again = BytesParser().parsebytes(head.encode() + raw)
-            if again.is_multipart():
-                self.read(again, depth + 1)
-                return
+        match = _BOUNDARY.search(payload)
+        if match and self._separated(match[1], raw, depth):
+            return
         self.found.texts.append(self._readable(payload))
 
 
