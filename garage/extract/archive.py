@@ -174,6 +174,11 @@ class Archive:
         """The names of all parts, in lower case."""
         return iter(self._entries)
 
+    def numbered(self, stem: str) -> list[str]:
+        """The parts called `stem` and a number, by that number: what a damaged main part may have referred to."""
+        pattern = re.compile(re.escape(stem) + r"(\d{1,6})\.xml")
+        return sorted(filter(pattern.fullmatch, self._entries), key=lambda name: int(name[len(stem) : -4]))
+
     def open(self, name: str) -> IO[bytes] | None:
         """A stream of a part; None with a warning when there is none. It unpacks no further than its stated size."""
         try:

@@ -68,9 +68,10 @@ def _read(document: "Document", warnings: Iterable[str]) -> Extracted:
     writer.referenced_notes()
     writer.comments(part)
     for reference in root.iter(qn("w:headerReference"), qn("w:footerReference")):
-        if margin := part.related_parts.get(reference.get(qn("r:id"))):
-            flatten(margin.element)
-            writer.blocks(margin.element, once=True)
+        margin = getattr(part.related_parts.get(reference.get(qn("r:id"))), "element", None)
+        if margin is not None:
+            flatten(margin)
+            writer.blocks(margin, once=True)
     meta = core_properties(document)
     return Extracted(
         content=canonical(writer.text()),

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 from garage.config import Extraction
 from garage.extract import markup
 from garage.extract.mirror import JSON, canonical, clean_line, clean_metadata, clean_text
-from garage.extract.model import Encrypted, Extracted, NoText, Unsupported
+from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
 
 if TYPE_CHECKING:
     from garage.extract.archive import Archive, Element
@@ -36,7 +36,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         Encrypted: its pages open in the program of the one who sold it only.
         Unsupported: it is no book.
         TooLarge: it unpacks to more than a book ever would.
-        Malformed: it is no archive.
+        Malformed: it is no archive, or all that could have held text is damaged.
     """
     from garage.extract.archive import Archive
 
@@ -55,6 +55,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     meta = _meta(root)
     title = clean_line(meta.pop("title", None))
     blocks = _blocks(archive, pages, title)
+    if not blocks and archive.warnings:
+        raise Malformed(archive.warnings[0], meta=meta)
     if not blocks:
         raise NoText("its pages hold no text", meta=meta)
     return Extracted(

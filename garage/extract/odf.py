@@ -39,7 +39,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return headings as `#`, lists, tables as rows, text boxes behind the paragraph that they hang on.
 
     Notes follow the body, then comments, then the headers and footers, each once. Slides are `## Slide n: title` with
-    their notes; sheets are `## sheet` and a line a row, the cells as they show. Tracked changes are read as if accepted.
+    their notes; sheets are `## sheet` and a line a row, the cells as they show. Tracked changes are read as accepted.
 
     Raises:
         NoText: it holds none.
@@ -127,6 +127,8 @@ def _sheets(data: bytes, others: "list[Element]", settings: Extraction, warnings
         warnings.append(f"the part content.xml cannot be read to its end: {clean_text(str(error))[:100]}")
     content = text(found.sheets)
     meta = _meta(roots)
+    if not content and warnings:
+        raise Malformed(warnings[0], meta=meta)
     if not content:
         raise NoText("no cell has a value", meta=meta)
     warnings += [warning for sheet in found.sheets for warning in sheet.warnings()]

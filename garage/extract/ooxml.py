@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from docx.opc.constants import CONTENT_TYPE, RELATIONSHIP_TYPE
 from docx.opc.packuri import PACKAGE_URI, PackURI
 from docx.opc.part import PartFactory
+from docx.oxml.ns import qn
 from docx.oxml.parser import parse_xml
 from docx.package import Package
-from lxml import etree
 
 from garage.extract import archive as containers
 from garage.extract.archive import BROKEN, memory_or, refuse_entities
@@ -92,7 +92,7 @@ def mended(archive: zipfile.ZipFile) -> "tuple[Document, list[str]]":
 
     load(package, PACKAGE_URI)
     main = related(package, _MAIN)
-    if main is None or etree.QName(main.element).localname != "document":
+    if main is None or main.element.tag != qn("w:document"):
         raise Unsupported("it holds no Word document")
     load(main, main.partname)
     return main.document, warnings

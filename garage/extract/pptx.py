@@ -23,7 +23,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         Encrypted: it opens with a password only.
         Unsupported: it is a file of another program, or of PowerPoint before 2007.
         TooLarge: it unpacks to more than a presentation ever would.
-        Malformed: the archive or its main part is damaged.
+        Malformed: the archive, its main part, or all that could have held text is damaged.
     """
     from garage.extract.archive import Archive, attribute, local
     from garage.extract.slides import Writer, authors
@@ -32,20 +32,23 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     archive = Archive(raw)
     main = archive.main("ppt/presentation.xml")
     root = archive.xml(main)
-    if root is None and main not in archive:
-        raise Unsupported("it holds no presentation")
-    if root is None:
-        raise Malformed(archive.warnings[-1])
-    if local(root) != "presentation":
+    if main not in archive or (root is not None and local(root) != "presentation"):
         raise Unsupported("it holds no presentation")
     meta = archive.core()
     targets = {relation.identifier: relation.target for relation in archive.relations(main)}
-    slides = [targets.get(attribute(slide, "id") or "", "") for slide in root.iterfind("{*}sldIdLst/{*}sldId")]
+    listed = root.iterfind("{*}sldIdLst/{*}sldId") if root is not None else ()
+    slides = [targets.get(attribute(slide, "id") or "", "") for slide in listed]
+    if archive.warnings and not any(slides):  # all that tells of them is damaged
+        slides = archive.numbered("ppt/slides/slide")
+    if not slides and archive.warnings:
+        raise Malformed(archive.warnings[0], meta=meta)
     if not slides:
         raise NoText("it has no slides", meta=meta)
     writer = Writer(archive, authors(archive, main))
     for number, slide in enumerate(slides, start=1):
         writer.slide(number, slide)
+    if not writer.has_text and archive.warnings:
+        raise Malformed(archive.warnings[0], meta=meta)
     if not writer.has_text:
         raise NoText("its slides hold no text", meta=meta)
     return Extracted(

@@ -65,7 +65,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     Raises:
         NoText: it holds none.
         Unsupported: it is no RTF.
-        Malformed: its groups are nested without end.
+        Malformed: its groups are nested without end, or it ends before its text.
     """
     del name, settings
     if not raw.lstrip().startswith(b"{\\rtf"):
@@ -77,6 +77,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     blocks = [*body.finished(), *(f"[^{number}]: {note}" for number, note in enumerate(body.notes, start=1))]
     known = set(blocks)
     blocks += [text for text in dict.fromkeys(reader.margins) if text and text not in known]
+    if not any(blocks) and reader.warnings:
+        raise Malformed(reader.warnings[0], meta=meta)
     if not any(blocks):
         raise NoText("it holds no text", meta=meta)
     return Extracted(

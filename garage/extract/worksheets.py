@@ -50,13 +50,16 @@ class Named:
     hidden: bool
 
 
-def sheets(archive: "Archive", main: str, root: "Element") -> list[Named]:
-    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none."""
+def sheets(archive: "Archive", main: str, root: "Element | None") -> list[Named]:
+    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none.
+
+    Where all that tells of them is damaged, they are found by their usual names.
+    """
     relations = archive.relations(main)
     targets = {relation.identifier: relation for relation in relations}
     spare = iter([relation for relation in relations if relation.kind == "worksheet"])
     found: list[Named] = []
-    for sheet in root.iterfind("{*}sheets/{*}sheet"):
+    for sheet in root.iterfind("{*}sheets/{*}sheet") if root is not None else ():
         identifier = attribute(sheet, "id")
         relation = targets.get(identifier) if identifier else next(spare, None)
         name = " ".join((sheet.get("name") or "").split()) or f"Sheet {len(found) + 1}"
@@ -64,15 +67,18 @@ def sheets(archive: "Archive", main: str, root: "Element") -> list[Named]:
             archive.warn(f"of the sheet {name}", "is missing")
         elif relation.kind == "worksheet":
             found.append(Named(name, relation.target, sheet.get("state", "visible") != "visible"))
-    return found
+    lost = archive.numbered("xl/worksheets/sheet") if archive.warnings and not found else []
+    return found or [Named(f"Sheet {number}", part, hidden=False) for number, part in enumerate(lost, start=1)]
 
 
-def book(archive: "Archive", main: str, root: "Element", limits: Limits) -> Book:
+def book(archive: "Archive", main: str, root: "Element | None", limits: Limits) -> Book:
     """Read what the sheets of a workbook refer to: strings, number formats, the epoch of its dates, names of people."""
-    properties = root.find("{*}workbookPr")
+    properties = root.find("{*}workbookPr") if root is not None else None
     epoch_1904 = properties is not None and properties.get("date1904", "0") in ("1", "true")
-    strings = [text for part in archive.related(main, "sharedStrings")[:1] for text in _strings(archive, part, limits)]
-    formats = [code for part in archive.related(main, "styles")[:1] for code in _formats(archive.xml(part))]
+    shared = [*archive.related(main, "sharedStrings"), "xl/sharedstrings.xml"][0]
+    styles = [*archive.related(main, "styles"), "xl/styles.xml"][0]
+    strings = list(_strings(archive, shared, limits))
+    formats = list(_formats(archive.xml(styles) if styles in archive else None))
     authors: dict[str, str] = {}
     for part in archive.related(main, "person"):
         people = archive.xml(part)

@@ -25,7 +25,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         Encrypted: it opens with a password only.
         Unsupported: it is a file of another program.
         TooLarge: it unpacks to more than a workbook ever would.
-        Malformed: the archive or its main part is damaged.
+        Malformed: the archive, its main part, or all that could have held text is damaged.
     """
     from garage.extract import spreadsheet, worksheets
     from garage.extract.archive import Archive, is_old
@@ -38,15 +38,15 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     if main.endswith(".bin"):
         return spreadsheet.extract(raw, name=name, settings=settings)
     root = archive.xml(main)
-    if root is None and main in archive:
-        raise Malformed(archive.warnings[-1])
-    if root is None or not str(root.tag).endswith("}workbook"):
+    if main not in archive or (root is not None and not str(root.tag).endswith("}workbook")):
         raise Unsupported("it holds no workbook")
     book = worksheets.book(archive, main, root, Limits.of(settings))
     read = [worksheets.write(book, sheet) for sheet in worksheets.sheets(archive, main, root)]
     content = text(read)
     meta = archive.core()
     warnings = [*archive.warnings, *(warning for sheet in read for warning in sheet.warnings())]
+    if not content and archive.warnings:
+        raise Malformed(archive.warnings[0], meta=meta)
     if not content:
         raise NoText("no cell has a value", meta=meta)
     return Extracted(
