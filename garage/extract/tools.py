@@ -16,6 +16,8 @@ from garage.config import Extraction
 
 MISSING = "missing"
 TESSERACT = "tesseract"
+ORIENTATION = "osd"
+"""Tesseract's package that tells which way up a picture is; a language to it like others."""
 
 _SECONDS = 20.0  # a program that takes longer to tell its version is broken
 _VERSION = re.compile(r"\bv?(\d+(?:\.\d+)+\S*)")
@@ -24,13 +26,17 @@ _FOLDER = re.compile(r'"([^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """The program as it is installed, and which of the languages that are asked for it has packages for."""
+    """The program as it is installed, and which of the languages that are asked for it has packages for.
+
+    `turns` says that it can tell which way up a picture is. `sizes` are of the packages found, in bytes, by name.
+    """
 
     program: str
     version: str
     languages: tuple[str, ...]
     absent: tuple[str, ...]
-    sizes: tuple[int, ...]
+    turns: bool
+    sizes: dict[str, int]
 
 
 def tesseract(settings: Extraction) -> Tesseract | None:
@@ -46,21 +52,22 @@ def tesseract(settings: Extraction) -> Tesseract | None:
     if told is None:
         return None
     version, folder = told
-    sizes = {language: _size(Path(folder) / f"{language}.traineddata") for language in settings.ocr_languages}
+    sizes = {name: _size(Path(folder) / f"{name}.traineddata") for name in (*settings.ocr_languages, ORIENTATION)}
     return Tesseract(
-        program,
-        version,
-        tuple(language for language, size in sizes.items() if size),
-        tuple(language for language, size in sizes.items() if not size),
-        tuple(filter(None, sizes.values())),
+        program=program,
+        version=version,
+        languages=tuple(name for name in settings.ocr_languages if sizes[name]),
+        absent=tuple(name for name in settings.ocr_languages if not sizes[name]),
+        turns=sizes[ORIENTATION] > 0,
+        sizes={name: size for name, size in sizes.items() if size},
     )
 
 
 def version(tool: str, settings: Extraction) -> str:
     """What a fingerprint holds of a program: its version and packages, or `MISSING`.
 
-    Of Tesseract's packages only the languages of the settings count, each with its size, which tells the fast from the
-    thorough ones.
+    Of Tesseract's packages only the languages of the settings and orientation count, each with its size, which tells
+    the fast from the thorough ones.
 
     Raises:
         KeyError: nothing is known of such a program.
@@ -70,8 +77,7 @@ def version(tool: str, settings: Extraction) -> str:
     found = tesseract(settings)
     if found is None:
         return MISSING
-    packages = (f"{name}:{size}" for name, size in zip(found.languages, found.sizes, strict=True))
-    return " ".join((found.version, *packages))
+    return " ".join((found.version, *(f"{name}:{size}" for name, size in found.sizes.items())))
 
 
 @cache
