@@ -21,6 +21,7 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 ModelSlug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")]
 CorpusClass = Literal["document", "code", "communication"]
 Trust = Literal["authored", "received", "reference"]
+SourceKind = Literal["filesystem", "messages"]
 Egress = Literal["local_only", "lan", "remote"]
 
 
@@ -40,11 +41,14 @@ class _Section(BaseModel):
 
 
 class Source(_Section):
-    """One folder to read."""
+    """One folder to read, or one database of messages."""
 
     name: Slug = Field(description="Short name: the partition key, and what searches filter on.")
-    root: Path = Field(description="The folder; `~` is the home folder.")
-    kind: Literal["filesystem"] = Field(default="filesystem", description="How the source is read.")
+    root: Path = Field(description="The folder, or the file of a database; `~` is the home folder.")
+    kind: SourceKind = Field(
+        default="filesystem",
+        description="A folder of files (filesystem), or the chat.db of Apple's Messages (messages).",
+    )
     corpus_class: CorpusClass = Field(
         default="document", alias="class", description="What its files are when nothing else says."
     )

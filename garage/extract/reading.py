@@ -6,31 +6,37 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import astuple, dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from garage.chunk import ChunkSettings
 from garage.chunk.stage import passages
 from garage.config import Extraction
+from garage.extract import messages
+from garage.extract.messages import read_thread
 from garage.extract.model import Extracted, ExtractError, Rejected, Unsupported
 from garage.extract.registry import EXTRACTORS, Raw, extract, fingerprint, read
 from garage.fingerprint import code_digest
 from garage.quality import judge
+from garage.store.chat import ChatSnapshot
 from garage.store.documents import ChunkSet, DocumentRow, PendingFile
 from garage.walk.materialize import fetch, forbid
 from garage.walk.placeholders import kind_of
+from garage.walk.threads import thread_of
 
 
 def versions(settings: Extraction, *, gate: bool) -> dict[str, str]:
     """What each extractor's outcomes are recorded under: its fingerprint and, with the gate, that of the gate."""
     judged = f" gate:{code_digest('garage.quality')}" if gate else ""
-    return {name: fingerprint(name, settings) + judged for name in EXTRACTORS}
+    found = {name: fingerprint(name, settings) + judged for name in EXTRACTORS}
+    return found | {messages.NAME: code_digest("garage.extract.messages", libraries=messages.LIBRARIES)}
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     """All that a worker process needs to read one file, which lies at `relative` below `root`.
 
-    `fetch_seconds` is for a file that the walk saw as a placeholder: those that are handed out may be fetched.
+    `chat` is what a thread is read from, which stands for a file in a source of messages. `fetch_seconds` is for a file
+    that the walk saw as a placeholder: those that are handed out may be fetched.
     """
 
     root: bytes
@@ -43,6 +49,7 @@ class Task:
     settings: Extraction
     gate: bool
     fetch_seconds: float = 0.0
+    chat: ChatSnapshot | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,8 @@ class Outcome:
 def read_file(task: Task) -> Outcome:
     """Reads, extracts and cuts one file; whatever a file can do wrong comes back as an outcome. Runs in a worker."""
     file = task.file
+    if task.chat is not None:
+        return _read_thread(task, task.chat)
     if file.size > task.max_bytes:
         return Outcome("too_large", f"{file.size} bytes; the limit is {task.max_bytes}")
     if _leads_elsewhere(task):
@@ -90,6 +99,18 @@ def read_file(task: Task) -> Outcome:
     if not documents:
         return Outcome("no_text", "nothing is left beside its front matter", raw.sha256, size)
     return Outcome("ok", sha256=raw.sha256, size=size, documents=documents)
+
+
+def _read_thread(task: Task, chat: ChatSnapshot) -> Outcome:
+    try:
+        found = read_thread(chat, thread_of(Path(os.fsdecode(task.root)), task.relative))
+    except ExtractError as error:
+        return Outcome(error.outcome, _reason(error))
+    sha256 = _record_sha256(found)
+    if task.file.same_version and sha256 == task.file.known_sha256:
+        return Outcome("ok", sha256=sha256, unchanged=True)
+    row = _row(task, found, sha256, size=len(found.content.encode()), record="")
+    return Outcome("ok", sha256=sha256, documents=((row, _cut(task, row)),))
 
 
 class _Absent(Exception):  # not an error: the outcome of a file whose bytes are elsewhere, and its reason
@@ -138,37 +159,43 @@ def _documents(task: Task, raw: Raw) -> Iterator[tuple[DocumentRow, ChunkSet]]:
             if found.record:
                 continue
             raise Rejected(verdict.reason, meta=found.meta)
-        document = _row(task, found, raw, name)
-        cut = passages(
-            document.content,
-            title=document.title,
-            kind=document.kind,
-            body_start=document.body_start,
-            parts=document.parts,
-            sizes=task.sizes,
-        )
+        if found.record:
+            document = _row(task, found, _record_sha256(found), size=len(found.content.encode()), record=found.record)
+        else:
+            document = _row(task, found, raw.sha256, size=len(raw.data), record="")
+        cut = _cut(task, document)
         if cut.rows:
             yield document, cut
 
 
-def _row(task: Task, found: Extracted, raw: Raw, name: str) -> DocumentRow:
-    encoded = found.content.encode()
+def _cut(task: Task, document: DocumentRow) -> ChunkSet:
+    return passages(
+        document.content,
+        title=document.title,
+        kind=document.kind,
+        body_start=document.body_start,
+        parts=document.parts,
+        sizes=task.sizes,
+    )
+
+
+def _row(task: Task, found: Extracted, sha256: bytes, *, size: int, record: str) -> DocumentRow:
     return DocumentRow(
         uri=task.file.uri,
-        title=found.title or PurePosixPath(name).stem,
+        title=found.title or PurePosixPath(task.file.uri).stem,
         kind=found.kind,
         corpus_class=_class(found) or task.corpus_class,
         trust_tier=task.trust_tier,
         content=found.content,
         body_start=found.body_start,
         meta={**found.meta, "warnings": list(found.warnings)} if found.warnings else found.meta,
-        source_sha256=_record_sha256(found) if found.record else raw.sha256,
-        content_sha256=hashlib.sha256(encoded).digest(),
-        byte_size=len(encoded) if found.record else len(raw.data),
+        source_sha256=sha256,
+        content_sha256=hashlib.sha256(found.content.encode()).digest(),
+        byte_size=size,
         mtime_ns=task.file.mtime_ns,
         extractor=task.file.extractor,
         extractor_fingerprint=task.file.fingerprint,
-        record=found.record,
+        record=record,
         parts=found.parts,
     )
 

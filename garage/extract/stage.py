@@ -3,8 +3,9 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from garage.chunk import ChunkSettings
 from garage.config import Extraction, Placeholders
@@ -12,6 +13,7 @@ from garage.extract.reading import Outcome, Task, read_file, versions
 from garage.isolation import Failure, Isolated
 from garage.store import documents as store
 from garage.store import outcomes
+from garage.store.chat import ChatSnapshot, snapshot
 from garage.store.database import Database, Session
 from garage.store.digest import partition_digest
 from garage.store.documents import ChunkSet, DocumentRow
@@ -69,6 +71,7 @@ class DocumentsStage:
     placeholders: Placeholders = field(default_factory=Placeholders)
     name: str = STAGE
     _budget: Budget = field(init=False)
+    _chat: ChatSnapshot | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self._budget = Budget(self.placeholders)
@@ -108,6 +111,7 @@ class DocumentsStage:
                     settings=self.limits,
                     gate=self.gate,
                     fetch_seconds=self.placeholders.timeout_seconds,
+                    chat=self._chat,
                 )
 
     @property
@@ -179,8 +183,11 @@ class DocumentsStage:
     @contextmanager
     def _workers(self) -> Iterator[Executor[Task, Outcome]]:
         workers = self.limits.workers or os.cpu_count() or 1
-        with Isolated(workers=workers, seconds=self.limits.seconds, memory_bytes=self.limits.memory_bytes) as isolated:
-            yield _Recorded(isolated)
+        isolated = Isolated(workers=workers, seconds=self.limits.seconds, memory_bytes=self.limits.memory_bytes)
+        with ExitStack() as opened:
+            if self.row.kind == "messages":
+                self._chat = opened.enter_context(snapshot(Path(self.row.root)))
+            yield _Recorded(opened.enter_context(isolated))
 
     def executor(self) -> AbstractContextManager[Executor[Task, Outcome]]:
         return self._workers()

@@ -2,5 +2,6 @@
 
 CLASSES = ("document", "code", "communication")
 TRUSTS = ("authored", "received", "reference")
+KINDS = ("filesystem", "messages")
 MODES = ("hybrid", "vector", "keyword")
 POOLINGS = ("file", "mean", "cls", "last")

@@ -19,9 +19,11 @@ from garage.store import documents, runs
 from garage.store import sources as store
 from garage.store.database import Database
 
+_MESSAGES = "The database of Apple's Messages is added with --kind messages."
+
 
 class NotAFolder(GarageError):
-    """The path that was named cannot be a source (`root`)."""
+    """The path that was named cannot be a source of its kind (`root`)."""
 
 
 class SourceOverlaps(GarageError):
@@ -78,15 +80,18 @@ def add(config: Config, folder: Path, *, name: str | None, settings: dict[str, A
     A folder that is a source already stays as it is. Raises NotAFolder, SourceOverlaps, NameTaken, BadPattern and
     ConfigError.
     """
-    root = _readable(folder)
+    kind = settings.get("kind", "filesystem")
+    root = _readable(folder) if kind == "filesystem" else _database(folder)
     for other in config.sources:
         if _same(other.root, root):
             with opened(config):
                 return Added(other.name, other.root, added=False, excluded=())
     exclude = tuple(settings.get("exclude", ()))
     _check_patterns(exclude)
-    excluded = _own_home(config, root)
-    _check_overlaps(config.sources, root, exclude)
+    excluded: tuple[str, ...] = ()
+    if kind == "filesystem":
+        excluded = _own_home(config, root)
+        _check_overlaps(config.sources, root, exclude)
     values = {"name": _name(config.sources, root, name), "root": str(root), **settings}
     if exclude or excluded:
         values["exclude"] = [*exclude, *excluded]
@@ -140,6 +145,21 @@ def remove(config: Config, database: Database, name: str) -> Removed:
     return Removed(name, number, passages)
 
 
+def _database(file: Path) -> Path:
+    """The path of a Messages database that can be read. Raises NotAFolder and ChatDatabaseError."""
+    from garage.store.chat import snapshot
+
+    root = Path(os.path.abspath(file.expanduser()))
+    if not root.is_file():
+        raise NotAFolder(
+            f"{root} cannot be a source of messages: it is not a file.",
+            hint="On a Mac the database is ~/Library/Messages/chat.db.",
+            root=root,
+        )
+    with snapshot(root):
+        return root
+
+
 def _readable(folder: Path) -> Path:
     root = Path(os.path.abspath(folder.expanduser()))
     try:
@@ -155,7 +175,7 @@ def _readable(folder: Path) -> Path:
         reason = {FileNotFoundError: "there is no such folder", NotADirectoryError: "it is not a folder"}
         raise NotAFolder(
             f"{root} cannot be a source: {reason.get(type(error), f'it cannot be read ({error.strerror})')}.",
-            hint="Name a folder that you can read.",
+            hint=_MESSAGES if root.name == "chat.db" else "Name a folder that you can read.",
             root=root,
         ) from None
     return root

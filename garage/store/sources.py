@@ -14,7 +14,7 @@ from garage.store.database import Row
 from garage.store.errors import UnknownSource
 
 _COLUMNS = (
-    "id, slug, root, default_class, default_trust, egress, settings, active, root_device, walked_at,"
+    "id, slug, kind, root, default_class, default_trust, egress, settings, active, root_device, walked_at,"
     " walk_seconds, mounts"
 )
 
@@ -23,11 +23,12 @@ _COLUMNS = (
 class Source:
     """A row of `sources`. `root_device` and the walk's times are those of the last completed walk.
 
-    So are `mounts`: the devices of folders below the root that were on one of their own, by address ending in '/'.
+    So are `mounts`: ids of file systems by address, ending in '/', of the folders below the root where they begin.
     """
 
     id: int
     slug: str
+    kind: str
     root: str
     default_class: str
     default_trust: str
@@ -57,19 +58,28 @@ def sync(conn: Connection[Row], configured: Iterable[Configured]) -> Synced:
     changed: list[str] = []
     for slug, source in wanted.items():
         settings = {"include_code": source.include_code, "exclude": list(source.exclude)}
-        values = (str(source.root), source.corpus_class, source.trust, source.egress, settings, source.enabled)
+        values = (
+            source.kind,
+            str(source.root),
+            source.corpus_class,
+            source.trust,
+            source.egress,
+            settings,
+            source.enabled,
+        )
         old = before.get(slug)
         if old is not None and values == (
-            old.root, old.default_class, old.default_trust, old.egress, old.settings, old.active,
+            old.kind, old.root, old.default_class, old.default_trust, old.egress, old.settings, old.active,
         ):  # fmt: skip
             continue
         (added if old is None else changed).append(slug)
         conn.execute(
-            "insert into sources (slug, root, default_class, default_trust, egress, settings, active)"
-            " values (%s, %s, %s, %s, %s, %s, %s) on conflict (slug) do update set root = excluded.root,"
+            "insert into sources (slug, kind, root, default_class, default_trust, egress, settings, active)"
+            " values (%s, %s, %s, %s, %s, %s, %s, %s) on conflict (slug) do update set kind = excluded.kind,"
+            " root = excluded.root,"
             " default_class = excluded.default_class, default_trust = excluded.default_trust,"
             " egress = excluded.egress, settings = excluded.settings, active = excluded.active",
-            (slug, *values[:4], json.dumps(settings), source.enabled),
+            (slug, *values[:5], json.dumps(settings), source.enabled),
         )
     retired = [slug for slug, row in before.items() if slug not in wanted and row.active]
     if retired:
@@ -109,12 +119,13 @@ def record_walk(conn: Connection[Row], source_id: int, *, device: int | None, se
 
 
 def record_mounts(conn: Connection[Row], source_id: int, mounts: Mapping[str, int]) -> None:
-    """Remembers which folders below the root are on a device of their own."""
+    """Remembers which folders below the root have a file system of their own."""
     conn.execute("update sources set mounts = %s where id = %s", (json.dumps(dict(mounts)), source_id))
 
 
 def purge(conn: Connection[Row], source_id: int) -> int:
     """Deletes all that a source contributed, and retires it; the number of documents deleted."""
+    conn.execute("set local synchronous_commit = on")  # who is told that it is gone can rely on it
     deleted = conn.execute("delete from documents where source_id = %s", (source_id,)).rowcount
     for table in ("source_files", "ingest_outcomes", "refusals", "stage_runs"):
         conn.execute(f"delete from {table} where source_id = %s".encode(), (source_id,))

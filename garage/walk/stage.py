@@ -14,6 +14,7 @@ from garage.store.files import Difference
 from garage.store.sources import Source
 from garage.walk.errors import DeletionRefused, SourceInactive
 from garage.walk.guard import Decision, Verdict, judge
+from garage.walk.threads import walk_threads
 from garage.walk.uris import path_of
 from garage.walk.walker import FileRecord, Walk, walk
 from garage.worklist import RECORD_SECONDS, Progress, Report
@@ -93,14 +94,7 @@ def _look(
     allow_deletes: bool,
     observe: Callable[[Progress], None] = lambda progress: None,
 ) -> Seen:
-    exclude = (*config.walk.exclude, *source.settings.get("exclude", ()))
-    walked = walk(
-        Path(source.root),
-        source=source.slug,
-        suffixes=suffixes,
-        include_code=bool(source.settings.get("include_code", False)),
-        exclude=exclude,
-    )
+    walked = _walk(source, config, suffixes)
     files.load(conn, _observed(walked, source.slug, files.count(conn, source.id), observe))
     lost = () if allow_deletes else _lost_drives(conn, source, walked)
     same_device = source.root_device in (None, walked.root.device)
@@ -118,14 +112,26 @@ def _look(
     return Seen(walked, difference, verdict, lost)
 
 
+def _walk(source: Source, config: Config, suffixes: Mapping[str, str]) -> Walk:
+    if source.kind == "messages":
+        return walk_threads(Path(source.root), source=source.slug)
+    return walk(
+        Path(source.root),
+        source=source.slug,
+        suffixes=suffixes,
+        include_code=bool(source.settings.get("include_code", False)),
+        exclude=(*config.walk.exclude, *source.settings.get("exclude", ())),
+    )
+
+
 def _lost_drives(conn: Session, source: Source, walked: Walk) -> tuple[str, ...]:
     """Folders below the root that had a drive of their own, no longer have that one, and lack files that they had."""
     root = os.fsencode(walked.root.path) + b"/"
     suspects = []
-    for folder, device in source.mounts.items():
+    for folder, known in source.mounts.items():
         found = walked.stats.mounts.get(folder)
         # A folder that a rule leaves out by now was not entered, though its drive is there.
-        if found != device and not (found is None and os.path.ismount(root + path_of(folder))):
+        if found != known and not (found is None and os.path.ismount(root + path_of(folder))):
             suspects.append(folder)
     return tuple(sorted(files.vanished_below(conn, source.id, suspects))) if suspects else ()
 

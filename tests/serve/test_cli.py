@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 import pytest
 
-from garage.config import CorpusClass, Model, Trust
+from garage.config import CorpusClass, Model, SourceKind, Trust
 from garage.search.hybrid import Mode
 from garage.serve import choices
 from garage.serve.cli import cli
@@ -53,6 +53,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "garage update",
         "garage search",
         "garage status",
+        "garage outcomes",
         "garage models list",
         "garage models add",
         "garage models default",
@@ -100,6 +101,7 @@ def test_every_command_answers_in_json_and_takes_a_configuration(name: str) -> N
 def test_the_words_that_options_accept_are_the_library_s() -> None:
     assert get_args(CorpusClass) == choices.CLASSES
     assert get_args(Trust) == choices.TRUSTS
+    assert get_args(SourceKind) == choices.KINDS
     assert get_args(Mode) == choices.MODES
     assert get_args(Model.model_fields["pooling"].annotation) == choices.POOLINGS
 

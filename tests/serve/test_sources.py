@@ -14,6 +14,7 @@ from garage.config import Config, load
 from garage.serve.sources import slug_of
 from garage.store import documents, sources
 from garage.store.database import Database
+from tests.builders.chat_db import ChatDatabase
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 
@@ -297,3 +298,36 @@ def test_a_removed_folder_can_be_added_again(garage: Any, stocked: Config, datab
     assert garage("source", "add", root).code == 0
     with database.connection() as conn:
         assert sources.source(conn, "garden").active
+
+
+def test_a_database_of_messages_is_added_by_its_file(
+    garage: Any, garage_home: Any, database: Database, tmp_path: Path
+) -> None:
+    path = tmp_path / "chat.db"
+    with ChatDatabase(path) as chats:
+        chats.message(chats.chat("iMessage;-;+1555", "+1555"), "hello", sender="+1555")
+    assert garage("source", "add", path, "--name", "phone", "--kind", "messages").code == 0
+    assert [(source.name, source.root, source.kind) for source in load().sources] == [("phone", path, "messages")]
+    with database.connection() as conn:
+        assert sources.source(conn, "phone").kind == "messages"
+
+
+def test_a_database_of_messages_named_as_a_folder_says_how_to_add_it(
+    garage: Any, garage_home: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "chat.db").write_bytes(b"")
+    answer = garage("source", "add", tmp_path / "chat.db")
+    assert answer.code != 0
+    assert "--kind messages" in answer.err
+
+
+@pytest.mark.parametrize("name", ["folder", "missing.db", "notes.db"])
+def test_what_is_no_database_of_messages_is_not_registered(
+    garage: Any, garage_home: Any, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "notes.db").write_text("notes", encoding="utf-8")
+    answer = garage("source", "add", tmp_path / name, "--kind", "messages")
+    assert answer.code != 0
+    assert name in answer.err
+    assert load().sources == ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from garage.serve.choices import CLASSES, TRUSTS
+from garage.serve.choices import CLASSES, KINDS, TRUSTS
 from garage.serve.invocation import Invocation, takes_invocation
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def source() -> None:
 @source.command()
 @click.argument("folder", type=click.Path(path_type=Path))
 @click.option("--name", help="Short name: what searches filter on; default the folder's own, simplified.")
+@click.option("--kind", type=click.Choice(KINDS), help="What FOLDER is; default filesystem, a folder of files.")
 @click.option("--class", "corpus_class", type=click.Choice(CLASSES), help="What its files are; default document.")
 @click.option("--trust", type=click.Choice(TRUSTS), help="Whose its files are; default authored.")
 @click.option("--include-code", is_flag=True, help="Read source code and structured data files as well.")
@@ -34,6 +35,7 @@ def add(
     folder: Path,
     *,
     name: str | None,
+    kind: str | None,
     corpus_class: str | None,
     trust: str | None,
     include_code: bool,
@@ -46,6 +48,8 @@ def add(
     from garage.serve import sources
 
     settings: dict[str, object] = {}
+    if kind:
+        settings["kind"] = kind
     if corpus_class:
         settings["class"] = corpus_class
     if trust:
