@@ -14,6 +14,7 @@ import click
 
 from garage.serve.commands.config import config
 from garage.serve.commands.models import models
+from garage.serve.commands.outcomes import outcomes
 from garage.serve.commands.search import search
 from garage.serve.commands.services import down, up
 from garage.serve.commands.source import source
@@ -29,6 +30,7 @@ _MISUSE = {
     "EmptyQuery",
     "InvalidModelEntry",
     "NotAFolder",
+    "UnknownKind",
     "UnknownModel",
     "UnknownSource",
 }
@@ -43,7 +45,7 @@ def cli() -> None:
     """
 
 
-for command in (up, down, source, update, search, status, models, config):
+for command in (up, down, source, update, search, status, outcomes, models, config):
     cli.add_command(command)
 
 

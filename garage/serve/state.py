@@ -17,10 +17,13 @@ from garage.store import documents, embeddings, runs, sources
 from garage.store.database import Database, Server
 from garage.store.embeddings import EmbeddingModel
 from garage.store.errors import UnknownSource
+from garage.store.outcomes import attempts
 from garage.store.runs import Refusal, StageRun
 from garage.store.schema import missing_extensions
 from garage.store.sources import Source
 
+WALK = "source_files"
+SAMPLE = 20  # deferred files that are named
 SILENT_SECONDS = 120.0
 """A stage without a sign of life for longer may have been killed; the walk gives none before it ends."""
 
@@ -43,8 +46,27 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
+class LastWalk:
+    """What the last walk of a source told: counts by name, and entries left out by reason.
+
+    `incomplete` says why it did not see everything, else it is empty. `unreadable` are examples. `lost_drives` are
+    folders whose drive is gone; what was read of it is kept.
+    """
+
+    at: datetime | None
+    counts: Mapping[str, int]
+    skipped: Mapping[str, int]
+    incomplete: str
+    unreadable: tuple[str, ...]
+    lost_drives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SourceState:
-    """A source with what it has; `outcomes` counts its files by how reading them ended."""
+    """A source with what it has; `outcomes` counts its files by how reading them ended.
+
+    `deferred` are the first of the files that wait for the budget of a further run.
+    """
 
     name: str
     root: str
@@ -55,8 +77,10 @@ class SourceState:
     walked_at: datetime | None
     vectors: Mapping[str, Vectors]
     outcomes: Mapping[str, int]
+    deferred: tuple[str, ...]
     refusal: Refusal | None
     failed: Mapping[str, str]
+    last_walk: LastWalk | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +180,8 @@ def _sources(
     found = []
     for row in rows:
         if only is None or row.slug == only:
-            failed = {run.stage: run.error for run in latest if run.source == row.slug and run.error}
-            seen = _source(database, config, row, models, refusal=refusals.get(row.slug), failed=failed)
+            own = [run for run in latest if run.source == row.slug]
+            seen = _source(database, config, row, models, refusal=refusals.get(row.slug), latest=own)
             if row.slug in configured or seen.documents or row.slug == only:
                 found.append(seen)
     running = [_running(run, now) for run in latest if run.finished_at is None and only in (None, run.source)]
@@ -171,7 +195,7 @@ def _source(
     models: list[EmbeddingModel],
     *,
     refusal: Refusal | None,
-    failed: Mapping[str, str],
+    latest: list[StageRun],
 ) -> SourceState:
     with database.connection() as conn:
         number, passages = documents.counts(conn, row.id)
@@ -182,6 +206,7 @@ def _source(
             for model in models
         }
         outcomes = documents.outcome_counts(conn, row.id)
+        deferred = attempts(conn, source=row.slug, kind="deferred", limit=SAMPLE) if "deferred" in outcomes else []
     for slug in config.embedding.models:
         vectors.setdefault(slug, Vectors(0, passages))
     return SourceState(
@@ -194,8 +219,22 @@ def _source(
         walked_at=row.walked_at,
         vectors=vectors,
         outcomes=outcomes,
+        deferred=tuple(attempt.uri for attempt in deferred),
         refusal=refusal,
-        failed=failed,
+        failed={run.stage: run.error for run in latest if run.error},
+        last_walk=next((_last_walk(run) for run in latest if run.stage == WALK and run.details), None),
+    )
+
+
+def _last_walk(run: StageRun) -> LastWalk:
+    said = run.details
+    return LastWalk(
+        at=run.finished_at,
+        counts=run.counts,
+        skipped=said["skipped"],
+        incomplete=said["incomplete"],
+        unreadable=tuple(said["unreadable"]),
+        lost_drives=tuple(said["lost_drives"]),
     )
 
 

@@ -58,7 +58,8 @@ class WalkStats:
         unreadable_examples: the addresses of the first of both.
         vanished: entries that were gone when the walk came to them, which is nobody's fault.
         devices: ids of the devices that hold the folders read; more than one when something is mounted below the root.
-        mounts: device by address of the folder, ending in '/', at which another device begins below the root.
+        mounts: file system's id by address of the folder, ending in '/', at which another device begins below the root.
+            Unlike the device's number, the id is mostly the same after a restart and another one for another drive.
         seconds: from the first step to the end of the walk, what its consumer did in between included.
         incomplete_reason: why this walk proves nothing about files it did not yield: "unfinished" until it has ended,
             then "limit", "cancelled", "unreadable", "source changed", or None when it saw everything.
@@ -225,7 +226,7 @@ class _Descent:
             stats.dirs += 1
             stats.devices.add(folder.device)
             if folder.above and folder.device != folder.above.device:
-                stats.mounts[folder.uri] = folder.device
+                stats.mounts[folder.uri] = os.statvfs(descriptor).f_fsid
             with os.scandir(descriptor) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):

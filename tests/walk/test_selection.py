@@ -61,8 +61,8 @@ def test_hidden_entries_wait_until_they_are_asked_for() -> None:
 
 
 def test_hidden_entries_asked_for_still_pass_the_built_in_exclusions() -> None:
-    assert file(selection(include_hidden=True), "._a.md").skipped == "excluded"
-    assert folder(selection(include_hidden=True), ".git") == "excluded"
+    assert file(selection(include_hidden=True), "._a.md").skipped == "system"
+    assert folder(selection(include_hidden=True), ".git") == "version_control"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,28 @@ import click
 from garage.serve.invocation import Invocation, takes_invocation
 
 if TYPE_CHECKING:
-    from garage.serve.state import Running, Serving, SourceState, State
+    from garage.serve.state import LastWalk, Running, Serving, SourceState, State
 
-_READ = ("ok", "no_text")  # outcomes that need nobody's attention
+_NOT_TOLD = ("ok", "no_text", "placeholder", "deferred")  # need nobody's attention, or have a line of their own
+# What the walk's reasons mean, where the word alone does not say.
+_REASONS = {
+    "address too long": "its path has more than 2,600 bytes",
+    "application": "the inside of an application",
+    "build": "what a build made",
+    "code": "source code and structured data; `include_code: true` reads them",
+    "dependency": "packages that a tool installed",
+    "diagnostic": "what a system reports of itself, lists of checksums",
+    "extension": "no reader for such files",
+    "generated": "written by a tool",
+    "hidden": "its name begins with a dot",
+    "link": "links are not followed",
+    "loop": "a folder that contains itself",
+    "pattern": "an `exclude` pattern of yours",
+    "special": "a pipe, a socket or a device",
+    "system": "the system's own",
+    "temporary": "half-written, lock and backup files",
+    "test_data": "made for tests",
+}
 _SERVICES = {"postgres": "Postgres", "webserver": "Dagster UI", "daemon": "Daemon"}
 
 
@@ -20,17 +39,17 @@ _SERVICES = {"postgres": "Postgres", "webserver": "Dagster UI", "daemon": "Daemo
 @click.option("--source", metavar="NAME", help="Only this source.")
 @takes_invocation
 def status(invocation: Invocation, *, source: str | None) -> None:
-    """Show what runs, what there is, and what needs attention.
+    """Show what runs, what there is, and what needs attention; of one source also what its last walk left out.
 
     Looks only: it neither starts the database nor walks a folder.
     """
     from garage.serve.state import state
 
     found = state(invocation.config(), source)
-    invocation.answer(found, lambda: _state(found))
+    invocation.answer(found, lambda: _state(found, alone=source is not None))
 
 
-def _state(state: State) -> Iterator[str]:
+def _state(state: State, *, alone: bool) -> Iterator[str]:
     from garage.serve.output import columns
 
     yield f"{state.home} (settings: {state.configuration})"
@@ -55,6 +74,9 @@ def _state(state: State) -> Iterator[str]:
         yield ""
         yield from columns([_running(run) for run in state.running])
     for source in state.sources:
+        if alone and source.last_walk is not None:
+            yield ""
+            yield from _walk(source.last_walk)
         yield from _attention(source)
 
 
@@ -98,6 +120,25 @@ def _running(run: Running) -> tuple[str, ...]:
     return ("running", run.source, run.stage, f"{run.done:,}{total}", f"started {ago(run.started_at)}", life)
 
 
+def _walk(walk: LastWalk) -> Iterator[str]:
+    from garage.serve.output import ago, columns, plural, printable
+
+    counts = walk.counts
+    held = f", {counts['placeholders']:,} of them with a cloud provider" if counts.get("placeholders") else ""
+    yield (
+        f"The last walk ({ago(walk.at)}) listed {plural(counts['files'], 'file')} in"
+        f" {plural(counts['folders'], 'folder')}{held}."
+    )
+    if walk.skipped:
+        yield "It left out, by reason (a folder counts once, whatever it holds):"
+        rows = [(reason, f"{number:,}", _REASONS.get(reason, "")) for reason, number in walk.skipped.items()]
+        yield from columns(rows, indent="  ")
+    if walk.incomplete:
+        yield f"It did not see everything ({walk.incomplete}), so it deleted nothing."
+    for uri in walk.unreadable:
+        yield f"  unreadable: {printable(uri)}"
+
+
 def _attention(source: SourceState) -> Iterator[str]:
     from garage.serve.output import printable
 
@@ -115,7 +156,31 @@ def _attention(source: SourceState) -> Iterator[str]:
         yield ""
         said = ", ".join(f"{stage} ({error})" for stage, error in failed.items())
         yield f"{source.name}: the last run of {said} did not succeed. `garage update --source {source.name}` says why."
-    unread = {kind: number for kind, number in source.outcomes.items() if kind not in _READ}
+    if source.last_walk is not None and source.last_walk.lost_drives:
+        drives = ", ".join(printable(folder.removesuffix("/")) for folder in source.last_walk.lost_drives)
+        yield ""
+        yield (
+            f"{source.name}: the drive at {drives} is gone or is another one. What was read of it is kept; connect it,"
+            f" or if its files are meant to go: garage update --source {source.name} --force"
+        )
+    yield from _unread(source)
+
+
+def _unread(source: SourceState) -> Iterator[str]:
+    from garage.serve.output import plural, printable
+
+    unread = {kind: number for kind, number in source.outcomes.items() if kind not in _NOT_TOLD}
     if unread:
         yield ""
         yield f"{source.name}: files that could not be read: " + ", ".join(f"{k} {n:,}" for k, n in unread.items())
+        yield f"  `garage outcomes --source {source.name}` says which and why."
+    if absent := source.outcomes.get("placeholder"):
+        yield ""
+        yield (
+            f"{source.name}: {plural(absent, 'file')} with a cloud provider not read; `placeholders.materialize: true`"
+            " in the settings has them fetched."
+        )
+    if waiting := source.outcomes.get("deferred"):
+        first = ", ".join(printable(uri) for uri in source.deferred[:3])
+        yield ""
+        yield f"{source.name}: {plural(waiting, 'file')} with a cloud provider left for the next update: {first} ..."

@@ -7,8 +7,8 @@ create index source_files_placeholders on source_files (source_id, uri) where ki
 alter table ingest_outcomes add column kind text not null default 'file' check (kind in ('file', 'stub', 'dataless'));
 alter table ingest_outcomes add column inode numeric(20);
 
--- Folders below the root that were on a device of their own at the last completed walk: their address, ending in '/',
--- with the device's number. What lies below one is not taken for deleted while its drive is gone.
+-- Folders below the root with a file system of their own at the last completed walk: their address, ending in '/', with
+-- the file system's id. What lies below one is not taken for deleted while its drive is gone.
 alter table sources add column mounts jsonb not null default '{}';
 
 alter table stage_runs add column details jsonb not null default '{}'; -- what counts alone do not tell, such as reasons
