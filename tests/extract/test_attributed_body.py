@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from garage.extract.attributed_body import AttributedText, Run, decode, text_of
 from tests.builders.chat_db import attributed_body
 
-PART = {"__kIMMessagePartAttributeName": 0}
+PART: dict[str, str | int | bytes] = {"__kIMMessagePartAttributeName": 0}
 
 # What NSArchiver makes of a message that says "Stop", byte for byte.
 STOP = bytes.fromhex(
