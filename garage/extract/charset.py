@@ -35,7 +35,7 @@ def codec(label: str | None) -> str | None:
     try:
         info = codecs.lookup(_MEANT.get(name, name))
         # A few names, such as "rot13" and "base64", are of codecs that do not make text.
-        b"".decode(info.name)
+        b"a".decode(info.name, "replace")
     except (LookupError, ValueError, UnicodeError):
         return None
     return None if info.name in {"idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"} else info.name

@@ -31,10 +31,13 @@ _WROTE = (
     ),
     *("έγραψε", "写道", "寫道", "のメール", "님이 작성"),
 )
-_WROTE_LINE = re.compile(rf"(?:{'|'.join(_WROTE)})[^:：]{{0,80}}[:：]\s*$", re.IGNORECASE)
+_WROTE_LINE = re.compile(
+    rf"(?:{'|'.join(_WROTE)})[^:：]{{0,80}}[:：]$|^\s*\d{{4}}[-/.]\d{{1,2}}[-/.]\d{{1,2}} .{{0,200}}<\S{{1,100}}@\S{{1,100}}>:$",
+    re.IGNORECASE,
+)
 _OPENS_ATTRIBUTION = re.compile(
     r"\s*(?:(?:on|am|le|el|il|op|em|den|på|dne|dňa|dnia|w dniu|в|at|til|a|pe)\s|\d{1,4}[./ 年-]|[\"<]"
-    r"|[^\s@]{1,80}@|\S{1,80} \S{1,80} <)",
+    r"|\w{2,12}[.,]{0,2}\s\d{1,2}\b|[^\s@]{1,80}@|\S{1,80} \S{1,80} <)",
     re.IGNORECASE,
 )
 _WHEN_OR_WHO = re.compile(r"\d{1,2}[:.h]\d\d|@|\d{4}-\d\d-\d\d|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d月")
@@ -200,13 +203,18 @@ def _attribution(lines: list[str], quoted: list[bool], number: int) -> int:
         last = number + count - 1
         if last >= len(lines) or quoted[last] or not lines[last].strip():
             return 0
-        if len(lines[last]) <= _ATTRIBUTION_CHARS and _WROTE_LINE.search(lines[last]):
+        if _says_wrote(lines[last]):
             opens = bool(_OPENS_ATTRIBUTION.match(lines[number]))
             if any(quoted[last + 1 : last + 3]):
                 return count if opens or count == 1 else 0
             said = "\n".join(line[:_ATTRIBUTION_CHARS] for line in lines[number : last + 1])
             return count if opens and _WHEN_OR_WHO.search(said) else 0
     return 0
+
+
+def _says_wrote(line: str) -> bool:
+    end = line.rstrip()
+    return end.endswith((":", "：")) and len(end) <= _ATTRIBUTION_CHARS and _WROTE_LINE.search(end) is not None
 
 
 def _spread(lines: list[str], quoted: list[bool]) -> list[bool]:
