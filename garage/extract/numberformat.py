@@ -88,6 +88,8 @@ def _written(value: float, section: str) -> str | None:
     """A number that is not negative in one section of a format; None where that is not understood."""
     tokens = [match.groups() for match in _TOKEN.finditer(section)]
     slots = [index for index, token in enumerate(tokens) if token[5]]
+    if section.count('"') % 2 or any(tokens[slot][5].count(".") > 1 for slot in slots):
+        return None
     if any(token[3] is not None and _CONDITION.match(token[3]) for token in tokens) or any(t[6] == "@" for t in tokens):
         return None
     texts = [token[0] or token[1] or token[2] or ("" if token[5] or token[4] else token[6] or "") for token in tokens]

@@ -6,7 +6,7 @@ pattern whose time grows faster than the text; the control words are few, and ar
 
 import datetime as dt
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from garage.config import Extraction
 from garage.extract.mirror import JSON, canonical, clean_line, clean_text
@@ -49,11 +49,24 @@ class _Group:
     outer_skip: bool = False  # of what stands twice, as text and in Unicode
     table: str = ""  # 'fonts', 'styles' or 'time': read for what it says, not as text
     font: int | None = None
-    encoding: str = ""
     unicode_skip: int = 1
     hidden: bool = False
     deleted: bool = False
     paragraph: Paragraph = field(default_factory=Paragraph)
+
+    def inner(self) -> "_Group":
+        """What holds when a further pair of braces begins (`replace` takes several times as long)."""
+        return _Group(
+            self.writer,
+            skip=self.skip,
+            outer_skip=self.outer_skip,
+            table=self.table,
+            font=self.font,
+            unicode_skip=self.unicode_skip,
+            hidden=self.hidden,
+            deleted=self.deleted,
+            paragraph=self.paragraph,
+        )
 
 
 def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
@@ -150,7 +163,7 @@ class _Reader:
             if len(self._outer) >= _DEPTH:
                 raise Malformed(f"its groups are nested more than {_DEPTH} deep")
             self._outer.append(self._group)
-            self._group = replace(self._group, starred=False, fresh=True)
+            self._group = self._group.inner()
             return
         if not self._outer:
             return
