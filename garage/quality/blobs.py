@@ -24,7 +24,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 _CASES = re.compile(r"[A-Z]+|[a-z]+|[0-9]+|[^A-Za-z0-9]+")
 # A digest or a piece of base64 as a line of its own: quoted, labelled, before or behind the name of a file.
 _BLOB_LINE = re.compile(
-    r"""(?:\S{1,400},|[\w-]{1,20} ?\([^()]{1,400}\) ?=)?\W*(?:(?:sha\d*|md5|h1)[:=-])?"""
+    r"""(?:\S{1,400},|[\w-]{1,20} ?\([^()]{1,400}\) ?=|\S{1,200} (?:\S{1,100} )??)??\W*(?:(?:sha\d*|md5|h1)[:=-])?"""
     r"""([0-9a-fA-F]{16,}|[A-Za-z0-9+/_-]{40,}={0,2})\W*(?:,\d*|\s\S.{0,400})?""",
     re.IGNORECASE,
 )

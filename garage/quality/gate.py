@@ -11,11 +11,11 @@ from garage.quality.blobs import base64_runs, hex_runs, is_blob
 from garage.quality.measures import alphabetic, locked, repetition, unbroken
 from garage.quality.rows import data_shaped, dump_shaped
 from garage.quality.sample import Sample, sample
-from garage.quality.stamps import stamped
+from garage.quality.stamps import timestamped
 from garage.quality.verdict import Signal, Verdict
 
 BLOB_LINES = 0.80
-"""Of fewer than 40 lines at most this share may be digests or base64."""
+"""Of fewer than 40 lines, of a sheet and of a conversation at most this share may be digests or base64."""
 
 TIMESTAMPED = "timestamped lines"
 REPETITION = "repeated line shapes"
@@ -38,7 +38,7 @@ LIMITS: Mapping[str, tuple[float, float | None]] = MappingProxyType(
         BASE64: (0.4, None),
         ALPHABETIC: (0.55, None),
         UNBROKEN: (0.40, UNBROKEN_ALONE),
-        LOCKED: (0.25, 0.40),
+        LOCKED: (0.40, 0.40),
     }
 )
 LINES_A_CHECKSUM = 40
@@ -50,46 +50,37 @@ _KEPT_KINDS = frozenset({"tabular", "conversation"})
 def judge(text: str, *, kind: str) -> Verdict:
     """Judge a document's canonical mirror by its beginning.
 
-    Sheets and conversations are judged by digests and base64 only: a sheet of numbers and a thread of short messages
-    look like a dump and are what a person keeps. Source code is not measured by its letters, and of dumps it may hold
+    Of sheets and conversations only those are rejected that hold nothing but digests or base64: a sheet of numbers and
+    a thread of short messages look like a dump and are what a person keeps. Source code is not measured by its letters, and of dumps it may hold
     all but tables of data.
     """
     taken = sample(text)
     if not taken.lines:
         return Verdict(rejected=False)
-    if taken.small:
-        found = tuple(_of_few_lines(taken))
+    if kind in _KEPT_KINDS or taken.small:
+        found = tuple(_without_pattern(taken, kept=kind in _KEPT_KINDS))
         return Verdict(bool(found), found)
-    if kind in _KEPT_KINDS:
-        found = tuple(_exceeding(_runs(taken)))
-    else:
-        found = tuple(_exceeding(_structure(taken, code=kind.startswith("code:"))))
+    found = tuple(_exceeding(_structure(taken, code=kind.startswith("code:"))))
     decisive = [signal for signal in found if signal.decisive]
     return Verdict(bool(decisive) or len(found) > 1, (*decisive, *(s for s in found if not s.decisive)))
 
 
-def _of_few_lines(taken: Sample) -> Iterator[Signal]:
+def _without_pattern(taken: Sample, *, kept: bool) -> Iterator[Signal]:
+    """The only grounds on which a text of a few lines, a sheet or a conversation is rejected."""
     share = sum(map(is_blob, taken.lines)) / len(taken.lines)
     if share > BLOB_LINES:
         yield Signal(BLOBS, share, BLOB_LINES, decisive=True)
-    packed = unbroken(taken)
+    packed = 0.0 if kept else unbroken(taken)
     if packed > UNBROKEN_ALONE:
         yield Signal(UNBROKEN, packed, UNBROKEN_ALONE, decisive=True)
-
-
-def _runs(taken: Sample) -> dict[str, float]:
-    lines = len(taken.lines)
-    return {
-        HEX: hex_runs(taken, lines / LINES_A_CHECKSUM) / lines,
-        BASE64: base64_runs(taken, lines / LINES_A_CHECKSUM) / lines,
-    }
 
 
 def _structure(taken: Sample, *, code: bool) -> dict[str, float]:
     lines = len(taken.lines)
     folded = taken.folded()
-    found = _runs(taken)
-    found[TIMESTAMPED] = stamped(taken, folded, LIMITS[TIMESTAMPED][0] * lines) / lines
+    checksums = lines / LINES_A_CHECKSUM  # fewer say nothing
+    found = {HEX: hex_runs(taken, checksums) / lines, BASE64: base64_runs(taken, checksums) / lines}
+    found[TIMESTAMPED] = timestamped(taken, folded, LIMITS[TIMESTAMPED][0])
     found[REPETITION] = repetition(taken, folded)
     shaped = data_shaped if code else dump_shaped
     found[DUMP] = shaped(taken, LIMITS[DUMP][0] * lines) / lines

@@ -10,6 +10,7 @@ import re
 from garage.quality.sample import Sample
 
 _DIGITS = bytes.maketrans(b"123456789", b"000000000")
+_FRAMES = ("\tat ", "    at ", '  File "', "\t... ", "Caused by: ")
 _WITHIN = 120  # code points at the beginning of a line in which its stamp stands
 
 _TIME = r"[ T,_:]{1,3}\d{1,2}:\d\d:\d\d"
@@ -35,15 +36,19 @@ _SPOKEN = re.compile(
 )
 
 
-def stamped(taken: Sample, folded: bytes, least: float) -> int:
-    """How many of the lines carry a program's stamp; 0 when it cannot be more than `least`.
+def timestamped(taken: Sample, folded: bytes, least: float) -> float:
+    """The share of lines with a program's stamp; 0 when it cannot be more than `least`.
 
-    `folded` is the text with every run of digits as a single 0.
+    Frames of a stack go on with the entry above them, so they do not count. `folded` is the text with every run of
+    digits as a single 0.
     """
     possible = folded.count(b":0:0") + folded.count(b"0.0]") + taken.encoded.translate(_DIGITS).count(b"0" * 10)
-    if possible <= least:
-        return 0
-    return sum(1 for line in taken.lines if _is_stamped(line[:_WITHIN]))
+    if possible < least * len(taken.lines) / 4:
+        return 0.0
+    entries = sum(1 for line in taken.lines if not line.startswith(_FRAMES))
+    if possible <= least * entries:
+        return 0.0
+    return sum(1 for line in taken.lines if _is_stamped(line[:_WITHIN])) / entries
 
 
 def _is_stamped(line: str) -> bool:
