@@ -231,7 +231,7 @@ def _last_walk(run: StageRun) -> LastWalk:
     return LastWalk(
         at=run.finished_at,
         counts=run.counts,
-        skipped=said["skipped"],
+        skipped=dict(sorted(said["skipped"].items(), key=lambda item: (-item[1], item[0]))),
         incomplete=said["incomplete"],
         unreadable=tuple(said["unreadable"]),
         lost_drives=tuple(said["lost_drives"]),

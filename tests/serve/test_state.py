@@ -1,12 +1,15 @@
 """`garage status`: looks, changes nothing, and says what needs attention."""
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+import yaml
 
 from garage.config import Config
+from garage.serve.commands import status
 from garage.serve.state import _without_password
 from garage.store import runs, sources
 from garage.store.cluster import Cluster
@@ -111,6 +114,55 @@ def test_files_that_could_not_be_read_are_counted_by_kind(garage: Any, garage_ho
         )
     out = garage("status").out
     assert "files that could not be read: encrypted 1, timeout 1" in out
+
+
+def walked(database: Database, **details: object) -> None:
+    """Records a walk of the source `garden`."""
+    told = {"skipped": {}, "incomplete": "", "unreadable": [], "lost_drives": [], **details}
+    counts = {"files": 3, "folders": 2, "placeholders": 1}
+    with database.connection() as conn:
+        run = runs.begin(conn, sources.source(conn, "garden").id, "source_files", "run", None)
+        runs.finish(conn, run, done=3, counts=counts, details=told)
+
+
+def test_one_source_is_shown_with_what_its_walk_left_out(garage: Any, stocked: Config, database: Database) -> None:
+    walked(database, skipped={"dependency": 7, "link": 1}, incomplete="unreadable", unreadable=["closed"])
+    assert "left out" not in garage("status").out
+    out = garage("status", "--source", "garden").out
+    assert "The last walk (just now) listed 3 files in 2 folders, 1 of them with a cloud provider." in out
+    assert "  dependency  7  packages that a tool installed\n  link        1  links are not followed\n" in out
+    assert "It did not see everything (unreadable), so it deleted nothing.\n  unreadable: closed\n" in out
+    data = garage("status", "--source", "garden", "--json").data
+    assert data["sources"][0]["last_walk"]["skipped"] == {"dependency": 7, "link": 1}
+
+
+def test_every_reason_of_the_exclusions_is_explained() -> None:
+    families = yaml.safe_load(files("garage.walk").joinpath("exclusions.yaml").read_text(encoding="utf-8"))
+    assert {family["reason"] for family in families.values()} - status._REASONS.keys() == {"cache", "version_control"}
+
+
+def test_a_drive_that_is_gone_is_said(garage: Any, stocked: Config, database: Database) -> None:
+    walked(database, lost_drives=["disk/"])
+    out = garage("status").out
+    assert "garden: the drive at disk is gone or is another one. What was read of it is kept" in out
+
+
+def test_files_with_a_cloud_provider_are_told_apart_from_failures(
+    garage: Any, garage_home: Any, stocked: Config
+) -> None:
+    with psycopg.connect(garage_home.database_url) as conn:
+        conn.execute(
+            "insert into garage.ingest_outcomes (source_id, uri, outcome, size, mtime_ns, extractor_fingerprint)"
+            " select id, way || number, way, 1, 1, 'x' from garage.sources,"
+            " unnest(array['placeholder', 'deferred']) way, generate_series(1, 25) number"
+        )
+    out = garage("status").out
+    assert "could not be read" not in out
+    assert "garden: 25 files with a cloud provider not read; `placeholders.materialize: true`" in out
+    assert (
+        "garden: 25 files with a cloud provider left for the next update: deferred1, deferred10, deferred11 ..." in out
+    )
+    assert len(garage("status", "--json").data["sources"][0]["deferred"]) == 20
 
 
 def test_a_chosen_model_that_is_not_complete_is_told_of(garage: Any, garage_home: Any, stocked: Config) -> None:
