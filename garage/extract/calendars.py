@@ -1,10 +1,11 @@
 """Calendars: each event, task, note and busy time as a section that says in words what, when, where and with whom."""
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from garage.config import Extraction
+from garage.extract.markup import to_markdown
 from garage.extract.mirror import JSON, canonical, clean_line, decode, looks_binary
 from garage.extract.model import Extracted, NoText, Unsupported
 from garage.extract.recurrence import in_words
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
     from icalendar import Component
 
 NAME = "calendars"
-LIBRARIES = ("icalendar", "charset-normalizer")
+LIBRARIES = ("icalendar", "selectolax", "charset-normalizer")
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys((".ics", ".ifb", ".ical"), "markdown")
 
 _KINDS = {"VEVENT": "Event", "VTODO": "Task", "VJOURNAL": "Note", "VFREEBUSY": "Busy times"}
@@ -28,13 +31,12 @@ _TIMEZONES = re.compile(r"^BEGIN:VTIMEZONE\s*$.*?^END:VTIMEZONE\s*$\n?", re.MULT
 _NESTED = re.compile(r"^BEGIN:(\w+)\s*$.*?(?:^END:\1\s*$\n?|\Z)", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 _LAST_LINE_CUT = re.compile(r"\n[^\n]*\Z")
 _MARKUP = re.compile(r"<(?:br|p|div|span|b|i|u|a|ul|ol|li|html|h\d)\b[^<>]*/?>", re.IGNORECASE)
-_BREAK = re.compile(r"<(?:br|li|/p|/div|/h\d)\b[^<>]*>", re.IGNORECASE)
-_TAG = re.compile(r"<[^<>]{1,2000}>")
+_BREAK = re.compile(r"<(?:br|p|div|li|h\d)\b[^<>]*>", re.IGNORECASE)
 _STATES = {"CANCELLED": "cancelled", "TENTATIVE": "tentative", "COMPLETED": "completed", "IN-PROCESS": "in progress"}
 _ANSWERS = {"DECLINED": "declined", "TENTATIVE": "maybe", "DELEGATED": "delegated"}
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return the entries of all calendars of a file, in their order; alarms and attached files are left out.
 
     A broken line costs itself only. Where the whole is broken, the entries are read one by one.
@@ -43,7 +45,7 @@ def extract(raw: bytes, *, name: str) -> Extracted:
         Unsupported: it is no calendar.
         NoText: there is no entry in it.
     """
-    del name
+    del name, settings
     if looks_binary(raw):
         raise Unsupported("it is a binary file with the name of a calendar")
     text, encoding = decode(raw)
@@ -180,7 +182,7 @@ def _text(value: object) -> str:
     """A text of several lines: markup as what it shows, and no line that would begin a section."""
     text = _unescaped(value)
     if _MARKUP.search(text):
-        text = html.unescape(_TAG.sub("", _BREAK.sub("\n", text)))
+        text = to_markdown(text if _BREAK.search(text) else text.replace("\n", "<br>"), fences=False).text
     lines = (line.rstrip() for line in canonical(text).strip().split("\n"))
     return "\n".join(f"\\{line}" if re.match(r" {0,3}#{1,6}\s", line) else line for line in lines)
 

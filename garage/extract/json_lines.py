@@ -10,11 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, islice
 
+from garage.config import Extraction
 from garage.extract.mirror import canonical, clean_line, decode, looks_binary
 from garage.extract.model import Extracted, Malformed, Unsupported
 
 NAME = "json_lines"
 LIBRARIES = ("charset-normalizer",)
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys((".jsonl", ".ndjson"), "markdown")
 
 _TITLES = ("title", "subject", "headline", "name", "summary")
@@ -24,7 +27,7 @@ _DEPTH = 8
 _SAMPLE = 200  # records that decide whether records have titles
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return each record as lines `key: value`, long texts as paragraphs; one with a title becomes a section.
 
     A line that is no JSON costs itself only.
@@ -33,7 +36,7 @@ def extract(raw: bytes, *, name: str) -> Extracted:
         Unsupported: it is no text at all.
         Malformed: no line is JSON.
     """
-    del name
+    del name, settings
     if looks_binary(raw):
         raise Unsupported("it is a binary file with the name of JSON Lines")
     text, encoding = decode(raw)

@@ -21,6 +21,8 @@ from garage.store.chat_snapshot import ChatDatabaseError
 
 NAME = "messages"
 LIBRARIES: tuple[str, ...] = ()
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 
 ME = "Me"
 _UNKNOWN = "Unknown"

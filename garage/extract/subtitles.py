@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from garage.config import Extraction
 from garage.extract.mirror import canonical, clean_line, decode, looks_binary
 from garage.extract.model import Extracted, Malformed, Unsupported
 
 NAME = "subtitles"
 LIBRARIES = ("srt", "webvtt-py", "charset-normalizer")
+SETTINGS: tuple[str, ...] = ()
+TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys((".srt", ".vtt", ".sbv"), "prose")
 
 _PAUSE = 3.0  # seconds of silence that end a paragraph
@@ -37,13 +40,14 @@ class _Cue:
     lines: tuple[str, ...]
 
 
-def extract(raw: bytes, *, name: str) -> Extracted:
+def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """Return what is said; styles, notes, positions and counters are left out.
 
     Raises:
         Unsupported: it is no text at all.
         Malformed: there is not one cue in it.
     """
+    del settings
     if looks_binary(raw):
         raise Unsupported("it is a binary file with the name of subtitles")
     text, encoding = decode(raw)

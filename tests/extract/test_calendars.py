@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from garage.config import Extraction
 from garage.extract import calendars
 from garage.extract.mirror import canonical
 from garage.extract.model import Extracted, NoText, Unsupported
@@ -18,7 +19,7 @@ def event(*lines: str) -> bytes:
 
 
 def read(raw: bytes) -> Extracted:
-    return calendars.extract(raw, name="calendar.ics")
+    return calendars.extract(raw, name="calendar.ics", settings=Extraction())
 
 
 def field(label: str, *lines: str) -> str | None:
@@ -147,7 +148,8 @@ def test_alarms_and_attached_files_are_left_out() -> None:
 
 def test_markup_is_read_as_what_it_shows() -> None:
     description = "DESCRIPTION:<p>Dial <b>in</b>:</p><br>Tom &amp\\; Jerry<ul><li>one</li></ul>"
-    assert read(event("SUMMARY:A", description)).content == "## A\n\nDial in:\n\nTom & Jerry\none\n"
+    assert read(event("SUMMARY:A", description)).content == "## A\n\nDial in:\n\nTom & Jerry\n\n- one\n"
+    assert read(event("SUMMARY:A", "DESCRIPTION:<b>One</b>\\ntwo")).content == "## A\n\nOne\ntwo\n"
     assert "a < b > c" in read(event("SUMMARY:A", "DESCRIPTION:a < b > c")).content
 
 

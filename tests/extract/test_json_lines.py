@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from garage.config import Extraction
 from garage.extract import json_lines
 from garage.extract.mirror import canonical
 from garage.extract.model import Extracted, Malformed, Unsupported
 
 
 def read(*records: object) -> Extracted:
-    return json_lines.extract("\n".join(map(json.dumps, records)).encode(), name="notes.jsonl")
+    return json_lines.extract("\n".join(map(json.dumps, records)).encode(), name="notes.jsonl", settings=Extraction())
 
 
 def test_a_record_with_a_title_is_a_section() -> None:
@@ -56,7 +57,7 @@ def test_values_that_are_no_objects_are_lines() -> None:
 
 def test_a_bad_line_costs_itself_only() -> None:
     raw = b'\xef\xbb\xbf{"a": 1}\r\n\r\n{"a": 2\r\n' + b"[" * 100_000 + b'\r\n{"a": 3}\r\n'
-    found = json_lines.extract(raw, name="x.ndjson")
+    found = json_lines.extract(raw, name="x.ndjson", settings=Extraction())
     assert found.content == "a: 1\n\na: 3\n"
     assert found.warnings == ("lines that are no JSON, left out: 2",)
     assert found.meta == {"records": 2}
@@ -75,9 +76,9 @@ def test_keys_and_values_with_line_ends_stay_on_their_lines() -> None:
 
 def test_what_is_no_json_is_told() -> None:
     with pytest.raises(Malformed, match="no line of it is JSON"):
-        json_lines.extract(b"Dear diary\n", name="x.jsonl")
+        json_lines.extract(b"Dear diary\n", name="x.jsonl", settings=Extraction())
     with pytest.raises(Unsupported):
-        json_lines.extract(bytes(range(1, 256)) * 40, name="x.jsonl")
+        json_lines.extract(bytes(range(1, 256)) * 40, name="x.jsonl", settings=Extraction())
 
 
 JSON = st.recursive(

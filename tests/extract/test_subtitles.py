@@ -5,13 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from garage.config import Extraction
 from garage.extract import subtitles
 from garage.extract.mirror import canonical
 from garage.extract.model import Extracted, Malformed, Unsupported
 
 
 def read(text: str, name: str = "film.srt") -> Extracted:
-    return subtitles.extract(text.encode(), name=name)
+    return subtitles.extract(text.encode(), name=name, settings=Extraction())
 
 
 def srt(*cues: tuple[float, float, str]) -> str:
@@ -83,7 +84,7 @@ def test_a_file_with_the_name_of_the_other_format_is_read(name: str, other: str)
 
 def test_line_ends_and_encodings_of_old_programs_are_read() -> None:
     text = srt((1, 2, "Où êtes-vous allés cet été ?"), (2, 3, "À la plage, près de la forêt."))
-    found = subtitles.extract(text.replace("\n", "\r\n").encode("cp1252"), name="film.srt")
+    found = subtitles.extract(text.replace("\n", "\r\n").encode("cp1252"), name="film.srt", settings=Extraction())
     assert found.content == "[0:00:01] Où êtes-vous allés cet été ? À la plage, près de la forêt.\n"
     assert found.meta == {"encoding": "cp1252"}
 
@@ -100,7 +101,7 @@ def test_what_has_no_cues_is_no_subtitles() -> None:
         with pytest.raises(Malformed):
             read(text, name)
     with pytest.raises(Unsupported):
-        subtitles.extract(bytes(range(1, 256)) * 40, name="a.srt")
+        subtitles.extract(bytes(range(1, 256)) * 40, name="a.srt", settings=Extraction())
 
 
 @pytest.mark.parametrize("name", ["a.srt", "a.vtt", "a.sbv"])
@@ -111,7 +112,7 @@ def test_damage_is_an_outcome(name: str, data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 5))):
         raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(9, 126))
     try:
-        found = subtitles.extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]), name=name)
+        found = subtitles.extract(bytes(raw[: data.draw(st.integers(0, len(raw)))]), name=name, settings=Extraction())
     except (Malformed, Unsupported):
         return
     assert found.content == canonical(found.content)
