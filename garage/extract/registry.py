@@ -13,7 +13,25 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from garage.config import Extraction
-from garage.extract import code, docx, markdown, pdf, text, tools
+from garage.extract import (
+    code,
+    docx,
+    epub,
+    html,
+    image,
+    mail,
+    markdown,
+    mbox,
+    odf,
+    outlook,
+    pdf,
+    pptx,
+    rtf,
+    spreadsheet,
+    text,
+    tools,
+    xlsx,
+)
 from garage.extract.mirror import clean_line, has_text
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, TooLarge, Unsupported
 from garage.fingerprint import code_digest
@@ -49,7 +67,12 @@ class Extractor(Protocol):
         """The document or documents in a file's bytes; raises `ExtractError`, or whatever the library raises."""
 
 
-_MODULES: tuple[Extractor, ...] = (text, markdown, code, pdf, docx)
+_MODULES: tuple[Extractor, ...] = (
+    *(text, markdown, code, html, epub),
+    *(pdf, image),
+    *(docx, pptx, xlsx, spreadsheet, odf, rtf),
+    *(mail, mbox, outlook),
+)
 
 EXTRACTORS: Mapping[str, Extractor] = {module.NAME: module for module in _MODULES}
 SUFFIXES: Mapping[str, str] = {ending: module.NAME for module in _MODULES for ending in module.SUFFIXES}

@@ -12,6 +12,11 @@ import pytest
 from garage.store.database import Database
 
 DRIVER = Path(__file__).with_name("ingest_once.py")
+MAILBOX = b"".join(
+    b"From a@example.org Mon May  6 10:00:00 2024\nFrom: a@example.org\nMessage-ID: <%d@example.org>\nSubject: %d\n\n"
+    b"The pump of garden %d is dry.\n\n" % (number, number, number)
+    for number in range(5)
+)
 POINTS = [
     ("garage.store.files.load", 1),
     ("garage.store.files.apply", 1),
@@ -83,6 +88,7 @@ def test_a_killed_run_and_another_end_like_an_undisturbed_one(
     another_database: Callable[[], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    (library / "Inbox.mbox").write_bytes(MAILBOX)
     for file in sorted(library.rglob("*")):
         os.utime(file, (1_700_000_000, 1_700_000_000))
     settings = {"embedding": {"models": ["all-minilm-l6-v2"], "batch": 3}, "extraction": {"workers": 1}}
