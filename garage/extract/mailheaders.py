@@ -237,6 +237,6 @@ def file_name(part: Message) -> str | None:
             if shown:
                 return shown.replace("\\", "/").rpartition("/")[2] or shown
     if location := raw_header(part, "Content-Location"):
-        last = clean_line(_words(location).rstrip("/").rpartition("/")[2])
+        last = clean_line(_words(location).rpartition("/")[2])
         return last if last and "." in last else None
     return None

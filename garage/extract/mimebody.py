@@ -23,7 +23,7 @@ _NOT_READ = frozenset(
 )
 _ENCRYPTED = "it is encrypted; only its header can be read"
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/]{60,76}={0,2}")
-_BASE64_END = re.compile(r"[A-Za-z0-9+/]{1,76}={0,2}")
+_BASE64_END = re.compile(r"[A-Za-z0-9+/]{1,76}={1,2}|[A-Za-z0-9+/]{40,76}")
 _BASE64_LINES = 4
 _UU_BEGIN = re.compile(r"begin [0-7]{3,4} (\S.{0,200})")
 _UU_LINE = re.compile(r"M[\x20-\x60]{60,61}")

@@ -146,7 +146,7 @@ def _names(root: "Storage") -> dict[int, int]:
         if storage.name.lower() == "__nameid_version1.0":
             raw = next((stream.bytes_ for stream in storage.streams if stream.name == "__substg1.0_00030102"), b"")
             entries = (struct.unpack_from("<IHH", raw, at) for at in range(0, len(raw) - 7, 8))
-            return {_NAMED + place: number for number, kind, place in entries if not kind & 1}
+            return {_NAMED + place: number for number, kind, place in entries if number and not kind & 1}
     return {}
 
 

@@ -61,8 +61,8 @@ def test_the_target_of_a_link_is_kept_where_it_tells_something(link: str, shown:
 def test_what_nobody_sees_is_left_out() -> None:
     page = (
         "<head><title>t</title><style>p{}</style></head><!-- c --><script>var x='<p>no</p>'</script>"
-        "<noscript>no</noscript><template>no</template><p hidden>no</p><p style='color:red; display: none'>no</p><select><option>no</select>"
-        "<p>yes</p><svg><text>no</text></svg>"
+        "<noscript>no</noscript><template>no</template><p hidden>no</p><p style='color:red; display: none'>no</p>"
+        "<select><option>no</select><p>yes</p><svg><text>no</text></svg>"
     )
     assert md(page) == "yes\n"
 
