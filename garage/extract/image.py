@@ -32,7 +32,6 @@ _MOST_PIXELS = 40_000_000
 _READ_PIXELS = 12_000_000  # larger ones are made smaller before they are read: it takes a second a million
 _TIME = 0.85  # the share of a file's time after which no further page is taken on
 _LIGHT = 170  # of 255: letters lighter than this stand on a dark ground
-_DPI = 150
 _WORDS = re.compile(r"[\W_]+|(?<=[a-z])(?=[A-Z])")
 
 
@@ -117,7 +116,7 @@ class _Read:
         found: list[ocr.Recognised] = []
         try:
             for page in _pages(image, min(pages, settings.ocr_max_pages), self.warnings):
-                said = reader.read(_legible(page), seconds=until - monotonic(), dpi=_DPI)
+                said = reader.read(_legible(page), seconds=until - monotonic())
                 found.append(said)
             if pages > settings.ocr_max_pages:
                 self.warnings.append(f"{pages - settings.ocr_max_pages} of {pages} pages were not read")

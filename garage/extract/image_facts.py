@@ -128,12 +128,12 @@ def _comment(held: object) -> str | None:
 
 
 def _of_iptc(image: "Image", found: Facts) -> None:
+    from PIL.ImageFile import ImageFile
     from PIL.IptcImagePlugin import getiptcinfo
 
-    said: Mapping[Any, Any] = getiptcinfo(image) or {}
-    found.title = (
-        found.title or next(iter(_texts(said.get((2, 105)))), None) or next(iter(_texts(said.get((2, 5)))), None)
-    )
+    said: Mapping[Any, Any] = (getiptcinfo(image) if isinstance(image, ImageFile) else None) or {}
+    headlines = [*_texts(said.get((2, 105))), *_texts(said.get((2, 5)))]
+    found.title = found.title or next(map(clean_line, headlines), None)
     found.descriptions += _texts(said.get((2, 120)))
     for key in ((2, 25), (2, 90), (2, 101)):  # keywords, city, country
         found.keywords += _texts(said.get(key))

@@ -7,6 +7,7 @@ is a worker for every core.
 
 import os
 import re
+import statistics
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -22,7 +23,7 @@ from garage.extract.model import Malformed, Unsupported
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_DPI = 300
+_DPI = 150  # of pictures that do not say: with 300, small letters on a screen pass for specks
 _WORD_LEVEL = 5  # of a row of its table: page, block, paragraph, line, word
 # Measured on pages and screenshots of 9 to 36 pixels a letter, blurred, noisy, skewed and in inverse video: 68 to 97
 # for all words of a picture together. What it sees in leaves, scribbles and noise, and in text that lies on its side:
@@ -32,6 +33,7 @@ _DOUBTFUL = 50.0
 _PLAIN_LINE, _PLAIN_LETTERS = 85.0, 8  # of a line that is text whatever surrounds it
 _FEW_WORDS = 5
 _ENLARGED = 88.0  # below this, small letters may be why
+_LOW = 20.0  # pixels; of lower letters it drops some without a doubt about the others
 _SMALL = 1_500_000  # pixels
 _TURNED = re.compile(r"Rotate: (90|180|270)\s[^:]*Orientation confidence: ([\d.]+)")
 _TURN_CONFIDENCE = 1.5
@@ -57,6 +59,7 @@ class Recognised:
 @dataclass(frozen=True, slots=True)
 class _Word:
     place: tuple[int, int, int]  # block, paragraph, line
+    height: int
     confidence: float
     text: str
 
@@ -90,7 +93,7 @@ class Reader:
         other: Image | None = None
         if sure < _DOUBTFUL and len(words) >= _FEW_WORDS:
             other = self._upright(grey, until)
-        elif words and sure < _ENLARGED and grey.width * grey.height <= _SMALL:
+        elif words and grey.width * grey.height <= _SMALL and (sure < _ENLARGED or _height(words) < _LOW):
             other, dpi = grey.resize((grey.width * 2, grey.height * 2)), dpi * 2
         if other is not None:
             again = self._words(other, until, dpi)
@@ -160,7 +163,12 @@ def _words(table: str) -> Iterator[_Word]:
     for row in table.splitlines()[1:]:
         cells = row.split("\t", 11)
         if len(cells) == 12 and cells[0] == str(_WORD_LEVEL) and cells[11].strip():
-            yield _Word((int(cells[2]), int(cells[3]), int(cells[4])), float(cells[10]), cells[11].strip())
+            yield _Word(
+                place=(int(cells[2]), int(cells[3]), int(cells[4])),
+                height=int(cells[9]),
+                confidence=float(cells[10]),
+                text=cells[11].strip(),
+            )
 
 
 def _text(words: Sequence[_Word]) -> Recognised:
@@ -179,6 +187,10 @@ def _text(words: Sequence[_Word]) -> Recognised:
             score += sure * letters
     text = canonical("\n\n".join("\n".join(lines) for lines in blocks.values())).strip()
     return Recognised(text, round(score / weight, 1) if weight else 0.0)
+
+
+def _height(words: Sequence[_Word]) -> float:
+    return statistics.median(word.height for word in words)
 
 
 def _mean(words: Sequence[_Word]) -> float:
