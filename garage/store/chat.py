@@ -176,7 +176,7 @@ def threads(copy: ChatSnapshot) -> Iterator[ThreadRecord]:
         has = _columns(conn, "message")
         about = {chat: (guid, described) for chat, guid, described in _about(conn)}
         for chat, count, edited, retracted, date, rows in conn.execute(_threads_statement(has)):
-            if count:
+            if count and chat in about:
                 guid, described = about[chat]
                 digest = hashlib.blake2b(f"{described}\n{rows}".encode("utf-8", "replace"), digest_size=8).digest()
                 newest = max(nanoseconds(value) or 0 for value in (date, edited, retracted))
@@ -383,3 +383,5 @@ def _explaining(path: str) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise damaged(path, str(error)) from error
+    except UnicodeDecodeError as error:  # from SQLite's own message, when it quotes what is damaged
+        raise damaged(path, "its schema is unreadable") from error

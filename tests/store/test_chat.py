@@ -1,3 +1,4 @@
+import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -5,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from garage.store import chat as store
+from garage.store import chat_snapshot
 from garage.store.chat import ThreadRecord, snapshot, threads
 from garage.store.chat_snapshot import ChatDatabaseError
 from tests.builders.chat_db import APPLE_EPOCH, ChatDatabase, attributed_body
@@ -219,3 +221,34 @@ def test_a_damaged_database_is_told(build: Callable[[], ChatDatabase]) -> None:
     with pytest.raises(ChatDatabaseError) as caught:
         texts(db.path, DIRECT)
     assert caught.value.reason == "damaged"
+
+
+@pytest.mark.slow
+def test_no_damage_is_anything_but_an_error_that_says_so(
+    build: Callable[[], ChatDatabase], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with build() as db:
+        for number in range(5):
+            chat = db.chat(f"iMessage;-;{number}", f"{number}@example.org")
+            for text in ("one", "two", None):
+                message = db.message(chat, text, sender=f"{number}@example.org", attributedBody=attributed_body("body"))
+            db.attach(message, "file.pdf")
+            db.message(None, "loose", sender=f"{number}@example.org")
+    monkeypatch.setattr(chat_snapshot, "_just_written", lambda state: False)  # it is written once a round
+    whole = db.path.read_bytes()
+    chance = random.Random(7)
+    outcomes = {"read": 0, "damaged": 0}
+    for round_ in range(150):
+        raw = bytearray(whole if round_ % 4 else whole[: chance.randrange(100, len(whole))])
+        for _ in range(chance.choice((1, 3, 20, 200))):
+            raw[chance.randrange(16, len(raw))] = chance.randrange(256)
+        db.path.write_bytes(raw)
+        try:
+            with snapshot(db.path) as copy:
+                for thread in list(threads(copy)):
+                    store.chat(copy, thread.guid)
+                    list(store.messages(copy, thread.guid))
+            outcomes["read"] += 1
+        except ChatDatabaseError as error:
+            outcomes[error.reason] += 1
+    assert min(outcomes.values()) > 20
