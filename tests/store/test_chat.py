@@ -1,5 +1,6 @@
 import random
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -252,3 +253,17 @@ def test_no_damage_is_anything_but_an_error_that_says_so(
         except ChatDatabaseError as error:
             outcomes[error.reason] += 1
     assert min(outcomes.values()) > 20
+
+
+@pytest.mark.slow
+def test_many_threads_are_listed_and_read_by_an_index_each(build: Callable[[], ChatDatabase]) -> None:
+    with build() as db:
+        chats = [db.chat(f"iMessage;-;{number}", f"{number}@example.org") for number in range(500)]
+        for number in range(30_000):
+            db.message(chats[number % 500] if number % 10 else None, "words " * 9, sender=f"{number % 500}@example.org")
+    started = time.process_time()
+    with snapshot(db.path) as copy:
+        guids = [thread.guid for thread in threads(copy)]
+        assert sum(len(list(store.messages(copy, guid))) for guid in guids) == 30_000
+    # About 2 seconds here; a scan of the messages for each thread, or each loose message, would take minutes.
+    assert time.process_time() - started < 20
