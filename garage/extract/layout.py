@@ -27,16 +27,14 @@ _PARAGRAPHS = frozenset(("p", "ul", "ol", "blockquote", "pre", "listing", "xmp",
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
-_ROWS = frozenset(("tr",))
 _CELLS = frozenset(("td", "th"))
 _HANDLED = (
     _LINES
     | _PARAGRAPHS
     | _HEADINGS.keys()
     | _LISTS
-    | _ROWS
     | _CELLS
-    | {"li", "a", "br", "img", "q", "wbr", "rt", "input"}
+    | {"li", "tr", "a", "br", "img", "q", "wbr", "rt", "input"}
 )
 
 _INDENTS = 8  # deeper lists and quotations are written at this depth
@@ -131,7 +129,7 @@ class Writer:
         elif self._verbatim:
             self._verbatim += tag in _VERBATIM
             self._new_line()
-        elif tag in _CELLS or tag in _ROWS:
+        elif tag in _CELLS or tag == "tr":
             self._begin_cell(tag, node)
         else:
             self._begin_block(tag, node)
@@ -150,6 +148,10 @@ class Writer:
                 self._end_verbatim()
         elif self._verbatim:
             self._new_line()
+        elif tag in _CELLS:
+            self._flush()
+            if self._cells and not self._deeper_tables:
+                self._end_cell()
         elif tag in _HEADINGS:
             self._flush(heading=_HEADINGS[tag])
             self._block.gap = True
@@ -189,10 +191,6 @@ class Writer:
                 self._end_table()
         elif tag == "caption" and self._tables:
             self._flush()
-        elif tag in _CELLS:
-            self._flush()
-            if self._cells and not self._deeper_tables:
-                self._end_cell()
         else:
             self._flush()
         if tag in _LISTS and self._lists:
@@ -223,7 +221,7 @@ class Writer:
             self._flush()
             return
         table = self._tables[-1]
-        if tag in _ROWS or not table.rows:
+        if tag == "tr" or not table.rows:
             table.rows.append([])
         if tag in _CELLS:
             self._flush()
@@ -231,8 +229,10 @@ class Writer:
             self._cells.append((self._block, row, len(row)))
             self._indents.append([])
             self._block = _Block()
+            row.append("")
             span = node.attributes.get("colspan") or ""
-            row.extend([""] * (min(int(span), _COLUMNS) if span.isdecimal() and 0 < len(span) < 4 else 1))
+            if span.isdecimal() and len(span) < 4:
+                row.extend([""] * (min(int(span), _COLUMNS) - 1))
 
     def _end_cell(self) -> None:
         ended = self._block
@@ -284,14 +284,7 @@ class Writer:
             return
         self._block.pieces = []
         self._block.flushes += 1
-        text = "".join(pieces).replace(_SOFT_HYPHEN, "")
-        if heading:
-            text = text.replace("\n", " ")
-        lines = [" ".join(line.split()) for line in text.split("\n")]
-        if not text.isascii():
-            lines = [_FILLER.sub(" ", line).strip() for line in lines]
-            lines = [line if line.translate(_NO_WORDS) else "" for line in lines]
-        lines = _without_edges(lines)
+        lines = _tidied("".join(pieces), one_line=bool(heading))
         if not lines:
             return
         if heading:
@@ -335,8 +328,17 @@ def _adds(target: str, words: str) -> bool:
     return bool(address) and address not in words.lower()
 
 
-def _without_edges(lines: list[str]) -> list[str]:
-    """Lines without the empty ones at both ends, and with one where several follow each other."""
+def _tidied(text: str, *, one_line: bool) -> list[str]:
+    """The lines of a paragraph: no white space or fillers around, no empty ones at its ends or in a row."""
+    if one_line:
+        text = text.replace("\n", " ")
+    if text.isascii() and "\n" not in text:
+        line = " ".join(text.split())
+        return [line] if line else []
+    lines = [" ".join(line.split()) for line in text.replace(_SOFT_HYPHEN, "").split("\n")]
+    if not text.isascii():
+        lines = [_FILLER.sub(" ", line).strip() for line in lines]
+        lines = [line if line.translate(_NO_WORDS) else "" for line in lines]
     kept: list[str] = []
     for line in lines:
         if line or (kept and kept[-1]):

@@ -229,14 +229,14 @@ def _parameter(pieces: dict[int, tuple[bool, str]]) -> str:
     return decode_as(raw, charset)[0]
 
 
-def file_name(part: Message) -> str | None:
-    """What a part is called, as a line to read; None where it has no name."""
+def file_name(part: Message, *, locations: bool = True) -> str | None:
+    """What a part is called, as a line to read, else where it was found; None where it says neither."""
     for name, key in (("Content-Disposition", "filename"), ("Content-Type", "name"), ("Content-Type", "filename")):
         if found := parameters(raw_header(part, name) or "").get(key):
             shown = clean_line(_words(found, hint(part)))
             if shown:
                 return shown.replace("\\", "/").rpartition("/")[2] or shown
-    if location := raw_header(part, "Content-Location"):
+    if locations and (location := raw_header(part, "Content-Location")):
         last = clean_line(_words(location).rpartition("/")[2])
         return last if last and "." in last else None
     return None

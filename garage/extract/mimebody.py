@@ -153,7 +153,7 @@ class _Reader:
             return True
         if root or not kind.startswith("text/"):
             return False
-        named = file_name(part) is not None
+        named = file_name(part, locations=False) is not None
         return named and not (kind in {"text/plain", "text/html"} and not self.found.texts and disposition != "inline")
 
     def _attach(self, part: Message, kind: str) -> None:
