@@ -80,6 +80,7 @@ def put_off(conn: Connection[Row], source_id: int, versions: Mapping[str, str], 
         "  insert into ingest_outcomes as old (source_id, uri, outcome, reason, size, mtime_ns, inode, kind,"
         "    extractor_fingerprint)"
         "  select %(source)s, uri, %(outcome)s, %(reason)s, size, mtime_ns, inode, kind, fingerprint from waiting"
+        "  order by uri"
         "  on conflict (source_id, uri) do update set outcome = excluded.outcome, reason = excluded.reason,"
         "    size = excluded.size, mtime_ns = excluded.mtime_ns, inode = excluded.inode, kind = excluded.kind,"
         "    extractor_fingerprint = excluded.extractor_fingerprint, source_sha256 = null, at = now()"
