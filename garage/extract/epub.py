@@ -92,7 +92,7 @@ def _spine(package: str, root: "Element") -> list[str]:
 def _blocks(archive: "Archive", pages: list[str], title: str | None) -> list[str]:
     """The text of the pages that hold any."""
     blocks = []
-    before = title
+    before: str | None = None
     for page in pages:
         data = archive.read(page)
         if data is None:
@@ -101,7 +101,7 @@ def _blocks(archive: "Archive", pages: list[str], title: str | None) -> list[str
         text = read.text.strip("\n")
         if not text.strip():
             continue
-        if read.heading is None and read.title and read.title != before:
+        if read.heading is None and read.title and read.title not in (title, before):
             text = f"## {read.title}\n\n{text}"
         before = read.title or before
         blocks.append(text)

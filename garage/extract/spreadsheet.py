@@ -2,6 +2,7 @@
 
 import datetime as dt
 import io
+import re
 
 from garage.config import Extraction
 from garage.extract.mirror import canonical
@@ -16,6 +17,8 @@ TOOLS = ()
 SUFFIXES = dict.fromkeys((".xls", ".xlt", ".xlsb"), "tabular")
 
 _WARNINGS = 20
+# The record at the start of a workbook that says how it is locked; calamine tells a locked one only by a file's name.
+_LOCKED = re.compile(rb"\x09\x08[\x08\x10]\x00\x00[\x05\x06]\x05\x00.{4,12}?(?:\x86\x00\x00\x00)?\x2f\x00", re.DOTALL)
 
 
 def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
@@ -40,6 +43,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     except PasswordError as error:
         raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.") from error
     except CalamineError as error:
+        if _LOCKED.search(raw):
+            raise Encrypted("it opens with a password only", hint="Save a copy of it without the password.") from error
         raise Malformed(f"it cannot be read as a workbook: {error}") from error
     for about in workbook.sheets_metadata:
         if about.typ != SheetTypeEnum.WorkSheet:

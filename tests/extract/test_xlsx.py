@@ -41,8 +41,9 @@ def package(rows: str, *, namespace: str = MAIN, dimension: str = "A1", after: s
         ),
         "xl/worksheets/sheet1.xml": f"{sheet}{after}</worksheet>",
     }
-    named = {name.replace("__", "/").replace("_", ".").replace("/.rels", "/_rels"): text for name, text in parts.items()}
-    return zipped(files | named)
+    for name, text in parts.items():
+        files[name.replace("__", "/").replace("_", ".").replace("/.rels", "/_rels")] = text
+    return zipped(files)
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
