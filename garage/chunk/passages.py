@@ -68,8 +68,9 @@ def chunk(
 
     Every passage equals its slice of `content`, holds something else than white space and adds something to its
     neighbours. Together the passages hold everything in `content[body_start:]` but white space, unless `max_chunks`
-    cut them off. `body_start` is the beginning of a line: what stands before it (front matter) is in no passage.
-    Where there are `parts`, only they are cut, each on its own: one that is short enough is one passage.
+    cut them off; conversations are never cut off. `body_start` is the beginning of a line: what stands before it (front
+    matter) is in no passage. Where there are `parts`, only they are cut, each on its own: one that is short enough is
+    one passage.
 
     Raises:
         ValueError: an unknown `kind`, a `body_start` outside of `content`, parts that overlap or lie outside of it.
@@ -84,8 +85,10 @@ def chunk(
     truncated = 0
     seen = line = 0  # `line` line feeds in content[:seen]
     cut = _parts(content, kind, parts, settings) if parts else _whole(content, kind, body_start, settings)
+    # The cap keeps one file from filling the index; of a thread it would drop what was said last.
+    cap = None if kind == "conversation" else settings.max_chunks
     for (start, end), path, part in cut:
-        if len(made) == settings.max_chunks:
+        if len(made) == cap:
             truncated += 1
             continue
         line += content.count("\n", seen, start)

@@ -41,7 +41,7 @@ _LANGUAGES = {
         ".asm .s .awk .bat .cmd .clj .cljs .cljc .edn .cmake .coffee .cr .d .dart .diff .patch .dockerfile"
         " .el .elm .erl .hrl .f .f90 .f95 .for .fs .fsi .fsx .gd .glsl .gradle .graphql .gql .groovy .hcl .jl"
         " .lisp .cl .m .mm .mk .ml .mli .nim .nix .pas .pl .pm .pro .sv .svh .rkt .scm .tcl .tf"
-        " .thrift .v .vb .vhd .vhdl .vim .wgsl .zig .json .jsonc .json5 .jsonl .ndjson .geojson .yaml .yml"
+        " .thrift .v .vb .vhd .vhdl .vim .wgsl .zig .json .jsonc .json5 .geojson .yaml .yml"
         " .toml .ini .cfg .conf .properties .xml .xsd .xsl .xslt .wsdl .plist .editorconfig .gitignore"
         " .gitattributes .gitmodules .dockerignore makefile gnumakefile dockerfile containerfile"
         " cmakelists.txt jenkinsfile procfile justfile build.bazel workspace.bazel go.mod requirements.txt"

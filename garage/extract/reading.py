@@ -28,7 +28,9 @@ def versions(settings: Extraction, *, gate: bool) -> dict[str, str]:
     """What each extractor's outcomes are recorded under: its fingerprint and, with the gate, that of the gate."""
     judged = f" gate:{code_digest('garage.quality')}" if gate else ""
     found = {name: fingerprint(name, settings) + judged for name in EXTRACTORS}
-    return found | {messages.NAME: code_digest("garage.extract.messages", libraries=messages.LIBRARIES)}
+    # The rules by which a message finds its thread are part of the reading, though they are written in SQL.
+    threads = code_digest("garage.extract.messages", "garage.store.chat", libraries=messages.LIBRARIES)
+    return found | {messages.NAME: threads}
 
 
 @dataclass(frozen=True, slots=True)

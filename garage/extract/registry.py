@@ -14,11 +14,14 @@ from typing import Protocol
 
 from garage.config import Extraction
 from garage.extract import (
+    calendars,
     code,
+    contacts,
     docx,
     epub,
     html,
     image,
+    json_lines,
     mail,
     markdown,
     mbox,
@@ -28,6 +31,7 @@ from garage.extract import (
     pptx,
     rtf,
     spreadsheet,
+    subtitles,
     text,
     tools,
     xlsx,
@@ -72,6 +76,7 @@ _MODULES: tuple[Extractor, ...] = (
     *(pdf, image),
     *(docx, pptx, xlsx, spreadsheet, odf, rtf),
     *(mail, mbox, outlook),
+    *(calendars, contacts, subtitles, json_lines),
 )
 
 EXTRACTORS: Mapping[str, Extractor] = {module.NAME: module for module in _MODULES}

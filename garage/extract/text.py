@@ -11,7 +11,6 @@ TOOLS: tuple[str, ...] = ()
 SUFFIXES = dict.fromkeys(
     (
         *(".txt", ".text", ".rst", ".org", ".adoc", ".asciidoc", ".textile", ".tex", ".ltx"),
-        *(".srt", ".vtt"),
         *("readme", "license", "licence", "copying", "notice", "authors", "contributors", "maintainers", "changelog"),
         *("changes", "news", "history", "install", "todo", "thanks", "security", "contributing"),
     ),

@@ -56,3 +56,11 @@ def test_nothing_is_cut_across_two_parts_however_short_they_are() -> None:
 def test_parts_that_overlap_or_lie_outside_are_refused(parts: list[Part]) -> None:
     with pytest.raises(ValueError, match="one behind the other"):
         chunk("abcd\n", kind="prose", parts=parts)
+
+
+def test_a_conversation_is_never_cut_off() -> None:
+    text = "hm\n" * 50
+    parts = [Part(start, start + 2) for start in range(0, len(text), 3)]
+    few = ChunkSettings(max_chunks=5)
+    assert len(chunk(text, kind="conversation", parts=parts, settings=few).chunks) == 50
+    assert len(chunk(text, kind="prose", parts=parts, settings=few).chunks) == 5
