@@ -125,7 +125,7 @@ class _File:
     def _take(self, page: PageText, text: str, tables: int) -> None:
         """Take the other library's text of a page where it is the better one."""
         other = PageText(text).characters
-        better = (tables > 0 or page.doubled) and other * 2 > page.characters
+        better = (tables > 0 or page.doubled) and other * (3 if page.doubled else 2) > page.characters
         if better or other > 2 * page.characters:
             page.text, page.failure = text, ""
 

@@ -9,7 +9,7 @@ import io
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from garage.extract.mirror import canonical
+from garage.extract.pdf_text import tidy
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page
@@ -19,6 +19,7 @@ _SAME_LINE = 0.5  # of a word's height that two words of a line may be shifted b
 _TALL = 10  # lines of text in a cell; where two of a row have more, the rows are told by the lines of text
 _ALIGNED = 3.0  # points
 _SPACE = 0.15  # of a letter's size between two letters: they belong to two words
+_TWICE = 0.08  # of a letter's size between two that are one; the narrowest letters follow one another at 0.2
 _COLLECTED = 20  # pages between two searches for what is no longer used, of some 30 ms each
 _MENDED = 4  # letters whose meaning the library does not know; with more of them it is no help
 
@@ -69,16 +70,18 @@ class _Once:
     """Lets letters pass that were not drawn at the same place before, as imitations of bold type are."""
 
     def __init__(self) -> None:
-        self._seen: set[tuple[str, int, int]] = set()
+        self._seen: set[tuple[str, int, int, int]] = set()
 
     def seen_first(self, item: dict[str, Any]) -> bool:
         """Whether to keep what is drawn on a page."""
-        if item["object_type"] != "char":
+        if item["object_type"] != "char" or item["text"].isspace():
             return True
-        place = item["text"], round(item["x0"]), round(item["top"])
-        new = place not in self._seen
-        self._seen.add(place)
-        return new or bool(item["text"].isspace())
+        size = max(1, round(item["size"]))
+        x, y = int(item["x0"] / (_TWICE * size)), int(item["top"] / (_TWICE * size))
+        near = ((item["text"], size, x + i, y + j) for i in (-1, 0, 1) for j in (-1, 0, 1))
+        new = self._seen.isdisjoint(near)
+        self._seen.add((item["text"], size, x, y))
+        return new
 
 
 def _read(page: "Page") -> tuple[str, int]:
@@ -100,7 +103,7 @@ def _read(page: "Page") -> tuple[str, int]:
             blocks += [_lines(outside), tables[at][1]]
             outside = []
     blocks.append(_lines(outside))
-    return canonical("\n\n".join(filter(None, blocks))).strip("\n"), len(tables)
+    return tidy("\n\n".join(filter(None, blocks))), len(tables)
 
 
 def _within(word: _Word, box: _Box) -> bool:
@@ -168,16 +171,16 @@ def _place(word: _Word) -> tuple[float, float]:
 
 def _by_line(cells: list[list[list[_Word]]]) -> Iterator[list[str]]:
     """Rows without rules between them: the lines of text that stand at the same height."""
-    at: dict[float, dict[int, str]] = {}
+    at: dict[float, dict[int, list[_Word]]] = {}
     for column, lines in enumerate(cells):
         for line in lines:
             height = _middle(line[0])
             near = next((key for key in at if abs(key - height) <= _ALIGNED), height)
-            row = at.setdefault(near, {})
-            text = " ".join(word["text"] for word in line)
-            at[near] = {**row, column: f"{row[column]} {text}" if column in row else text}
-    for height in sorted(at):
-        yield [at[height].get(column, "") for column in range(len(cells))]
+            at.setdefault(near, {}).setdefault(column, []).extend(line)
+    for _, row in sorted(at.items()):
+        # Words of one line may have been drawn in several pieces.
+        pieces = (sorted(row.get(column, ()), key=lambda word: float(word["x0"])) for column in range(len(cells)))
+        yield [" ".join(word["text"] for word in cell) for cell in pieces]
 
 
 def markdown(rows: list[list[str]]) -> str:

@@ -1,6 +1,8 @@
 """The text that the pages of a PDF hold, and what on them calls for a closer look."""
 
 import logging
+import re
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +23,8 @@ _RULE = 4.0  # points; shorter lines are hatching, letters and logos
 _ACROSS, _DOWN = 2, 3  # that cross in a table at least; the frame of a box has two of each
 _GRID = 2.0  # points; closer lines are one
 _DRAWING = 10_000  # rules beyond that are a map or a plot, and cost minutes to look at
+_SHAPES = re.compile("[\ufb00-\ufb06\ufb50-\ufbb1\ufbd3-\ufd3d\ufd50-\ufdfb\ufe70-\ufefc]+")
+_BLANK = re.compile(r"\n{3,}")
 _DOUBLED = 3  # lines
 _PAINT = frozenset((b"S", b"s", b"f", b"F", b"f*", b"B", b"B*", b"b", b"b*"))
 _LAST = frozenset((*_PAINT, b"n"))
@@ -59,11 +63,10 @@ def read_pages(reader: "PdfReader", *, goes_on: Callable[[], bool]) -> Iterator[
         found = PageText()
         try:
             rules = _Rules()
-            text = canonical(page.extract_text(visitor_operand_before=rules.see)).strip("\n")
-            found.text = text if has_text(text) else ""
+            found.text = tidy(page.extract_text(visitor_operand_before=rules.see))
             found.ruled = rules.may_be_table
             lines = found.text.split("\n")
-            found.doubled = sum(a == b and a != "" for a, b in pairwise(lines)) >= _DOUBLED
+            found.doubled = sum(a != "" and (a == b or _is_twice(a)) for a, b in pairwise(lines)) >= _DOUBLED
             found.notes = notes(page)
         except MemoryError:
             raise
@@ -71,6 +74,21 @@ def read_pages(reader: "PdfReader", *, goes_on: Callable[[], bool]) -> Iterator[
             found.failure = type(error).__name__
         _release(reader, page)
         yield found
+
+
+def _is_twice(line: str) -> bool:
+    half = len(line) // 2
+    return half > 3 and line[:half] == line[-half:] and len(line) - 2 * half <= 1
+
+
+def tidy(text: str) -> str:
+    """A page's text as letters in lines: shapes that letters take next to others (fi as one, Arabic) become letters.
+
+    Spaces at the ends of lines, and blank lines beyond one, are what a layout leaves behind. '' when nothing is seen.
+    """
+    text = _SHAPES.sub(lambda shape: unicodedata.normalize("NFKC", shape[0]), canonical(text))
+    text = _BLANK.sub("\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip("\n")
+    return canonical(text).strip("\n") if has_text(text) else ""
 
 
 def _release(reader: "PdfReader", page: "PageObject") -> None:

@@ -28,17 +28,19 @@ def read(raw: bytes, name: str = "a.png", settings: Extraction = SETTINGS) -> Ex
     return image.extract(raw, name=name, settings=settings)
 
 
-def written(text: str, *, ink: object = 0, mode: str = "L", ground: int | tuple[int, ...] = 255) -> Image.Image:
+def written(
+    text: str, *, ink: int | tuple[int, ...] = 0, mode: str = "L", ground: int | tuple[int, ...] = 255
+) -> Image.Image:
     """A line of text as a picture."""
     drawn = Image.new(mode, (1000, 240), ground)
     font = ImageFont.load_default(36)
-    ImageDraw.Draw(drawn).text((40, 90), text, font=font, fill=ink)  # type: ignore[arg-type]  # a colour of that mode
+    ImageDraw.Draw(drawn).text((40, 90), text, font=font, fill=ink)
     return drawn
 
 
 def saved(drawn: Image.Image, kind: str = "PNG", **how: object) -> bytes:
     out = io.BytesIO()
-    drawn.save(out, kind, **how)  # type: ignore[arg-type]  # options of that kind of file
+    drawn.save(out, kind, **how)
     return out.getvalue()
 
 
