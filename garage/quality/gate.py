@@ -28,6 +28,9 @@ LOCKED = "pinned dependencies"
 BLOBS = "lines of digests or base64"
 
 UNBROKEN_ALONE = 0.70
+BUNDLE = 4096
+"""Characters; shorter prose of a few lines is no bundle, for a mail may carry one long token."""
+
 # Above (letters: below) the first limit a signal is suggestive, above the second it is decisive by itself.
 LIMITS: Mapping[str, tuple[float, float | None]] = MappingProxyType(
     {
@@ -51,26 +54,28 @@ def judge(text: str, *, kind: str) -> Verdict:
     """Judge a document's canonical mirror by its beginning.
 
     Of sheets and conversations only those are rejected that hold nothing but digests or base64: a sheet of numbers and
-    a thread of short messages look like a dump and are what a person keeps. Source code is not measured by its letters, and of dumps it may hold
-    all but tables of data.
+    a thread of short messages look like a dump and are what a person keeps. Source code is not measured by its
+    letters, and of dumps it may hold all but tables of data.
     """
     taken = sample(text)
     if not taken.lines:
         return Verdict(rejected=False)
+    code = kind.startswith("code:")
     if kind in _KEPT_KINDS or taken.small:
-        found = tuple(_without_pattern(taken, kept=kind in _KEPT_KINDS))
+        packed = code or (kind not in _KEPT_KINDS and len(taken.text) >= BUNDLE)
+        found = tuple(_without_pattern(taken, may_be_bundle=packed))
         return Verdict(bool(found), found)
-    found = tuple(_exceeding(_structure(taken, code=kind.startswith("code:"))))
+    found = tuple(_exceeding(_structure(taken, code=code)))
     decisive = [signal for signal in found if signal.decisive]
     return Verdict(bool(decisive) or len(found) > 1, (*decisive, *(s for s in found if not s.decisive)))
 
 
-def _without_pattern(taken: Sample, *, kept: bool) -> Iterator[Signal]:
+def _without_pattern(taken: Sample, *, may_be_bundle: bool) -> Iterator[Signal]:
     """The only grounds on which a text of a few lines, a sheet or a conversation is rejected."""
     share = sum(map(is_blob, taken.lines)) / len(taken.lines)
     if share > BLOB_LINES:
         yield Signal(BLOBS, share, BLOB_LINES, decisive=True)
-    packed = 0.0 if kept else unbroken(taken)
+    packed = unbroken(taken) if may_be_bundle else 0.0
     if packed > UNBROKEN_ALONE:
         yield Signal(UNBROKEN, packed, UNBROKEN_ALONE, decisive=True)
 

@@ -8,6 +8,8 @@ _SHAPE_LENGTH = 120
 _SHAPE_LETTERS = 12  # a line with fewer letters says nothing that could be repeated
 _LONG_LINE = 250
 _CHARACTERS_A_SPACE = 14
+_CHARACTERS_A_SIGN = 9
+_SIGNS = b'(){}[];="0123456789'
 
 _LINK = re.compile(r"\W*(?:\[[^\]]*\](?:\(|:\s)|<a\s|https?://)")
 _LOCK_LINE = re.compile(
@@ -44,14 +46,20 @@ def alphabetic(taken: Sample) -> float:
 
 
 def unbroken(taken: Sample) -> float:
-    """The share of characters in long lines of ASCII that hardly ever have a space, as minified code is written."""
+    """The share of characters in long lines with hardly a space but many digits and brackets, as in minified code.
+
+    A line that addresses two hundred recipients has few spaces too.
+    """
     packed = sum(len(line) for line in taken.lines if len(line) > _LONG_LINE and _is_packed(line))
     return packed / len(taken.text) if packed else 0.0
 
 
 def _is_packed(line: str) -> bool:
-    spaces = line.count(" ") + line.count("\t")
-    return spaces * _CHARACTERS_A_SPACE < len(line) and len(line.encode("utf-8", "replace")) < 1.1 * len(line)
+    if (line.count(" ") + line.count("\t")) * _CHARACTERS_A_SPACE >= len(line):
+        return False
+    encoded = line.encode("utf-8", "replace")
+    signs = len(encoded) - len(encoded.translate(None, _SIGNS))
+    return len(encoded) < 1.1 * len(line) and signs * _CHARACTERS_A_SIGN > len(line)
 
 
 def locked(taken: Sample) -> float:

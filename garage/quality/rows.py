@@ -45,6 +45,7 @@ _NUMBERS = re.compile(
     rf"(?:{_BYTES}|[{{\[(]*\s*(?:[-+]?(?:0x[0-9a-fA-F]+|\d[\d.eE+-]*)[uUlLfF]?[\s,;\])}}]+){{6,}}$)", re.VERBOSE
 )
 _ROW_OF_DATABASE = re.compile(r"INSERT INTO |\(.*\)[,;]$")
+_PYTHON_FRAME = '\n  File "'
 # Words that only programs write.
 _MACHINE = re.compile(
     r"[-(\[\"']?/[\w.+-]+/"  # a path
@@ -57,6 +58,7 @@ _MACHINE = re.compile(
     r"|\[\w+[/:_-][\w/:.+-]*\]$"  # a thread of the kernel
     r"|\w+(?:\.\w+){2,}$"
     r"|\w+::\w"
+    r"|-{1,2}[A-Za-z][\w-]*$"  # an option
     r"|[-dlrwxsp]{3}[-rwxst/]{1,8}$"  # permissions
     r"|\w*[a-z0-9]_\w"
 )
@@ -76,7 +78,8 @@ def dump_shaped(taken: Sample, least: float) -> int:
         for line, letters, visible in measured
         if letters <= _MOST_LETTERS * visible or ("_" in line and " " not in line)
     ]
-    return _count(eligible, least, _is_dump)
+    quoted = taken.text.count(_PYTHON_FRAME)  # each with the line of source below it
+    return min(_count(eligible, least - quoted, _is_dump) + quoted, len(taken.lines))
 
 
 def data_shaped(taken: Sample, least: float) -> int:

@@ -11,14 +11,19 @@ Noise = Callable[[random.Random], tuple[str, str]]
 """The kind of document and the text."""
 
 WORDS = (
-    "account action agent async auth backend batch buffer cache channel client cluster commit config connection context"
-    " control core cursor daemon data default device dispatch driver engine error event factory filter frame handler"
-    " header helper index input instance kernel layer list loader manager memory message metric module monitor network"
-    " node object observer option parser path pipeline plugin pool process proxy query queue reader record registry"
-    " render request resource response result router runtime scheduler schema server service session socket source state"
-    " status storage stream string sync system table target task thread timer token tracker update user utils value view"
-    " watcher worker writer"
-).split()
+    *("account", "action", "agent", "async", "auth", "backend", "batch", "buffer", "cache"),
+    *("channel", "client", "cluster", "commit", "config", "connection", "context", "control"),
+    *("core", "cursor", "daemon", "data", "default", "device", "dispatch", "driver", "engine"),
+    *("error", "event", "factory", "filter", "frame", "handler", "header", "helper", "index"),
+    *("input", "instance", "kernel", "layer", "list", "loader", "manager", "memory"),
+    *("message", "metric", "module", "monitor", "network", "node", "object", "observer"),
+    *("option", "parser", "path", "pipeline", "plugin", "pool", "process", "proxy", "query"),
+    *("queue", "reader", "record", "registry", "render", "request", "resource", "response"),
+    *("result", "router", "runtime", "scheduler", "schema", "server", "service", "session"),
+    *("socket", "source", "state", "status", "storage", "stream", "string", "sync", "system"),
+    *("table", "target", "task", "thread", "timer", "token", "tracker", "update", "user"),
+    *("utils", "value", "view", "watcher", "worker", "writer"),
+)
 EVENTS = (
     "Connection from {ip} port {n} accepted",
     "Failed to open {path}: No such file or directory",
@@ -177,7 +182,8 @@ def certificates(rng: random.Random) -> tuple[str, str]:
 
 
 def script_bundle(rng: random.Random) -> tuple[str, str]:
-    v = lambda: rng.choice("abcdefghijklmnopqrstuvwxyz")  # noqa: E731 - one of many
+    def v() -> str:
+        return rng.choice("abcdefghijklmnopqrstuvwxyz")
 
     def piece() -> str:
         forms = (
@@ -185,7 +191,10 @@ def script_bundle(rng: random.Random) -> tuple[str, str]:
             f'var {v()}={v()}({rng.randrange(9999)}),{v()}="{word(rng)}-{word(rng)}";',
             f'if(!{v()}||{v()}.{word(rng)}!=={v()})throw new Error("{word(rng)} {word(rng)} is not a {word(rng)}");',
             f"{v()}.prototype.{word(rng)}=function({v()}){{this.{word(rng)}={v()},this._{word(rng)}=!0}},",
-            f"{v()}.exports={{{word(rng)}:{v()},{word(rng)}:()=>{v()}}}}},{rng.randrange(9999)}:({v()},{v()},{v()})=>{{",
+            (
+                f"{v()}.exports={{{word(rng)}:{v()},{word(rng)}:()=>{v()}}}}},{rng.randrange(9999)}"
+                f":({v()},{v()},{v()})=>{{"
+            ),
             f"for(var {v()}=0;{v()}<{v()}.length;{v()}++)switch({v()}){{case {rng.randrange(9)}:return {v()}[{v()}]}}",
         )
         return rng.choice(forms)

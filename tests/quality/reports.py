@@ -1,12 +1,13 @@
-"""What diagnostic programs write about a machine: listings of processes, sockets, memory and devices, stacks, traces."""
+"""What diagnostic programs write about a machine: listings of processes, sockets, memory, devices, stacks."""
 
 import random
 
 from tests.quality.noise import Noise, camel, event, hexa, ip, joined, path, times, word
 
 DAEMONS = (
-    "kernel_task launchd logd cfprefsd mds_stores WindowServer coreaudiod bluetoothd locationd syspolicyd"
-).split()
+    *("kernel_task", "launchd", "logd", "cfprefsd", "mds_stores", "WindowServer"),
+    *("coreaudiod", "bluetoothd", "locationd", "syspolicyd"),
+)
 
 
 def processes(rng: random.Random) -> tuple[str, str]:
@@ -15,7 +16,10 @@ def processes(rng: random.Random) -> tuple[str, str]:
         size = f"{rng.randrange(4_000_000, 40_000_000):8} {rng.randrange(1000, 900_000):6}"
         name = f"{path(rng)}/{rng.choice(DAEMONS)}"
         use = f"{rng.random() * 9:4.1f} {rng.random() * 4:4.1f}"
-        return f"{user:16} {rng.randrange(1, 99999):5} {use} {size}   ??  Ss   {rng.randrange(1, 12):2}:04AM   0:{rng.random() * 60:05.2f} {name}"
+        return (
+            f"{user:16} {rng.randrange(1, 99999):5} {use} {size}   ??  Ss   {rng.randrange(1, 12):2}"
+            f":04AM   0:{rng.random() * 60:05.2f} {name}"
+        )
 
     return "prose", "USER               PID %CPU %MEM      VSZ    RSS   TT  STAT STARTED      TIME COMMAND\n" + joined(
         rng, line
@@ -25,7 +29,8 @@ def processes(rng: random.Random) -> tuple[str, str]:
 def sockets(rng: random.Random) -> tuple[str, str]:
     def line() -> str:
         ends = f"{ip(rng)}.{rng.randrange(1024, 65535):<6} {ip(rng)}.{rng.choice([443, 80, 5223, 993])}"
-        return f"tcp4 {rng.randrange(9):7} {rng.randrange(9):6}  {ends:44} {rng.choice(['ESTABLISHED', 'CLOSE_WAIT', 'LISTEN'])}"
+        state = rng.choice(["ESTABLISHED", "CLOSE_WAIT", "LISTEN"])
+        return f"tcp4 {rng.randrange(9):7} {rng.randrange(9):6}  {ends:44} {state}"
 
     return "prose", "Active Internet connections (including servers)\n" + joined(rng, line)
 
@@ -36,7 +41,10 @@ def open_files(rng: random.Random) -> tuple[str, str]:
         if rng.random() < 0.3:
             return f"{head}  {rng.randrange(99):3}u  unix 0x{hexa(rng, 16)}        0t0        ->0x{hexa(rng, 16)}"
         kind = rng.choice(["txt", "3r", "12u", "cwd"])
-        return f"{head}  {kind:>4}   REG    1,{rng.randrange(20):<5} {rng.randrange(9_999_999):9} {rng.randrange(99_999_999):9} {path(rng)}"
+        return (
+            f"{head}  {kind:>4}   REG    1,{rng.randrange(20):<5} {rng.randrange(9_999_999):9}"
+            f" {rng.randrange(99_999_999):9} {path(rng)}"
+        )
 
     return "prose", "COMMAND     PID USER   FD      TYPE DEVICE SIZE/OFF    NODE NAME\n" + joined(rng, line)
 
@@ -44,12 +52,16 @@ def open_files(rng: random.Random) -> tuple[str, str]:
 def sampled_stacks(rng: random.Random) -> tuple[str, str]:
     def thread() -> str:
         lines = [
-            f"  Thread 0x{hexa(rng, 6)}    DispatchQueue {rng.randrange(99)}          1001 samples (1-1001)    priority 31"
+            (
+                f"  Thread 0x{hexa(rng, 6)}    DispatchQueue {rng.randrange(99)}        "
+                "  1001 samples (1-1001)    priority 31"
+            )
         ]
         for depth in range(rng.randrange(4, 14)):
             image = rng.choice(["libsystem_pthread.dylib", "CoreFoundation", "libdispatch.dylib", "AppKit"])
             lines.append(
-                f"  {'  ' * depth}{rng.randrange(1, 1001)}  _{camel(rng)} + {rng.randrange(999)} ({image} + {rng.randrange(99999)}) [0x{hexa(rng, 12)}]"
+                f"  {'  ' * depth}{rng.randrange(1, 1001)}  _{camel(rng)} + {rng.randrange(999)}"
+                f" ({image} + {rng.randrange(99999)}) [0x{hexa(rng, 12)}]"
             )
         return "\n".join(lines)
 
@@ -64,12 +76,16 @@ def crash_report(rng: random.Random) -> tuple[str, str]:
         lines.append(f"Thread {number}:: Dispatch queue: com.{word(rng)}.{word(rng)}")
         for frame in range(rng.randrange(5, 25)):
             lines.append(
-                f"{frame:<3} {rng.choice(['AppKit', 'libdispatch.dylib', 'Foundation']):34}\t       0x{hexa(rng, 12)} {camel(rng)} + {rng.randrange(999)}"
+                f"{frame:<3} {rng.choice(['AppKit', 'libdispatch.dylib', 'Foundation']):34}"
+                f"\t       0x{hexa(rng, 12)} {camel(rng)} + {rng.randrange(999)}"
             )
         lines.append("")
     lines += [f"    x{n}: 0x{hexa(rng, 16)}   x{n + 1}: 0x{hexa(rng, 16)}" for n in range(0, 28, 2)]
     lines += [
-        f"       0x{hexa(rng, 9)} -        0x{hexa(rng, 9)} com.{word(rng)}.{word(rng)} (1.0) <{hexa(rng, 32)}> {path(rng)}"
+        (
+            f"       0x{hexa(rng, 9)} -        0x{hexa(rng, 9)} com.{word(rng)}.{word(rng)}"
+            f" (1.0) <{hexa(rng, 32)}> {path(rng)}"
+        )
         for _ in range(rng.randrange(20, 200))
     ]
     return "prose", "\n".join(lines) + "\n"
@@ -80,13 +96,16 @@ def memory_map(rng: random.Random) -> tuple[str, str]:
         return "prose", joined(
             rng,
             lambda: (
-                f"{hexa(rng, 12)}-{hexa(rng, 12)} {rng.choice(['r-xp', 'rw-p', 'r--p'])} {hexa(rng, 8)} fd:01 {rng.randrange(999999)}      {path(rng)}.so"
+                f"{hexa(rng, 12)}-{hexa(rng, 12)} {rng.choice(['r-xp', 'rw-p', 'r--p'])}"
+                f" {hexa(rng, 8)} fd:01 {rng.randrange(999999)}      {path(rng)}.so"
             ),
         )
     return "prose", joined(
         rng,
         lambda: (
-            f"__{rng.choice(['TEXT', 'DATA', 'LINKEDIT']):20} {hexa(rng, 12)}-{hexa(rng, 12)} [ {rng.randrange(4, 9999)}K  {rng.randrange(4, 999)}K     0K     0K] r-x/rwx SM=COW          {path(rng)}"
+            f"__{rng.choice(['TEXT', 'DATA', 'LINKEDIT']):20} {hexa(rng, 12)}-{hexa(rng, 12)}"
+            f" [ {rng.randrange(4, 9999)}K  {rng.randrange(4, 999)}K     0K     0K] "
+            f"r-x/rwx SM=COW          {path(rng)}"
         ),
     )
 
@@ -95,13 +114,16 @@ def device_tree(rng: random.Random) -> tuple[str, str]:
     def node() -> str:
         bar = "  | " * rng.randrange(1, 5)
         lines = [
-            f"{bar}+-o {camel(rng)}  <class {camel(rng)}, id 0x{hexa(rng, 9)}, registered, matched, active, busy 0 (0 ms), retain {rng.randrange(9)}>"
+            (
+                f"{bar}+-o {camel(rng)}  <class {camel(rng)}, id 0x{hexa(rng, 9)}, "
+                f"registered, matched, active, busy 0 (0 ms), retain {rng.randrange(9)}"
+                ">"
+            )
         ]
         lines.append(f"{bar}| {{")
-        lines += [
-            f'{bar}|   "{camel(rng)}" = {rng.choice([str(rng.randrange(99)), "Yes", f"<{hexa(rng, 16)}>", chr(34) + word(rng) + chr(34)])}'
-            for _ in range(rng.randrange(2, 12))
-        ]
+        for _ in range(rng.randrange(2, 12)):
+            value = rng.choice([str(rng.randrange(99)), "Yes", f"<{hexa(rng, 16)}>", f'"{word(rng)}"'])
+            lines.append(f'{bar}|   "{camel(rng)}" = {value}')
         return "\n".join([*lines, f"{bar}| }}"])
 
     return "prose", joined(rng, node, 10, 200)
@@ -141,7 +163,9 @@ def packets(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"{tick():%H:%M:%S.%f} IP {ip(rng)}.{rng.randrange(65535)} > {ip(rng)}.443: Flags [P.], seq {rng.randrange(9999)}:{rng.randrange(9999)}, ack {rng.randrange(9999)}, win {rng.randrange(999)}, length {rng.randrange(1460)}"
+            f"{tick():%H:%M:%S.%f} IP {ip(rng)}.{rng.randrange(65535)} > {ip(rng)}"
+            f".443: Flags [P.], seq {rng.randrange(9999)}:{rng.randrange(9999)}, "
+            f"ack {rng.randrange(9999)}, win {rng.randrange(999)}, length {rng.randrange(1460)}"
         ),
     )
 
@@ -162,7 +186,9 @@ def coverage(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"{path(rng)[1:]}.py{' ' * rng.randrange(4, 30)}{rng.randrange(500):4} {rng.randrange(90):6}   {rng.randrange(101):3}%   {rng.randrange(99)}-{rng.randrange(100, 200)}, {rng.randrange(300)}"
+            f"{path(rng)[1:]}.py{' ' * rng.randrange(4, 30)}{rng.randrange(500):4} {rng.randrange(90):6}"
+            f"   {rng.randrange(101):3}%   {rng.randrange(99)}-{rng.randrange(100, 200)}"
+            f", {rng.randrange(300)}"
         ),
     )
 
@@ -173,7 +199,10 @@ def counted_lines(rng: random.Random) -> tuple[str, str]:
     def line() -> str:
         nonlocal number
         number += 1
-        return f"{rng.choice(['-', '#####', str(rng.randrange(999))]):>9}:{number:5}:{'    ' * rng.randrange(4)}{word(rng)}({word(rng)}, {word(rng)}_{word(rng)});"
+        return (
+            f"{rng.choice(['-', '#####', str(rng.randrange(999))]):>9}:{number:5}:{'    ' * rng.randrange(4)}"
+            f"{word(rng)}({word(rng)}, {word(rng)}_{word(rng)});"
+        )
 
     return "prose", joined(rng, line)
 

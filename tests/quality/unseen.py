@@ -1,4 +1,4 @@
-"""More noise, of kinds that the gate was not adjusted to: its figures say what to expect of kinds that nobody thought of."""
+"""More noise, of kinds that were written before the gate had judged one of them."""
 
 import base64
 import binascii
@@ -13,7 +13,8 @@ def logcat(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"{tick():%m-%d %H:%M:%S}.{rng.randrange(1000):03} {rng.randrange(9999):5} {rng.randrange(9999):5} {rng.choice('VDIWE')} {camel(rng)}: {event(rng)}"
+            f"{tick():%m-%d %H:%M:%S}.{rng.randrange(1000):03} {rng.randrange(9999):5}"
+            f" {rng.randrange(9999):5} {rng.choice('VDIWE')} {camel(rng)}: {event(rng)}"
         ),
     )
 
@@ -23,7 +24,8 @@ def container_log(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"{word(rng)}_1  | {tick():%Y-%m-%d %H:%M:%S}.{rng.randrange(1000):03} UTC [{rng.randrange(99)}] LOG:  {event(rng)}"
+            f"{word(rng)}_1  | {tick():%Y-%m-%d %H:%M:%S}.{rng.randrange(1000):03} "
+            f"UTC [{rng.randrange(99)}] LOG:  {event(rng)}"
         ),
     )
 
@@ -33,7 +35,8 @@ def error_log(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"[{tick():%a %b %d %H:%M:%S.%f %Y}] [{word(rng)}:error] [pid {rng.randrange(9999)}] [client {ip(rng)}:{rng.randrange(9999)}] {event(rng)}"
+            f"[{tick():%a %b %d %H:%M:%S.%f %Y}] [{word(rng)}:error] [pid {rng.randrange(9999)}"
+            f"] [client {ip(rng)}:{rng.randrange(9999)}] {event(rng)}"
         ),
     )
 
@@ -43,7 +46,8 @@ def windows_events(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"Information\t{tick():%d/%m/%Y %H:%M:%S}\tMicrosoft-Windows-{camel(rng)}\t{rng.randrange(9999)}\tNone\t{event(rng)}"
+            f"Information\t{tick():%d/%m/%Y %H:%M:%S}\tMicrosoft-Windows-{camel(rng)}"
+            f"\t{rng.randrange(9999)}\tNone\t{event(rng)}"
         ),
     )
 
@@ -53,7 +57,9 @@ def collector_log(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"[{tick():%Y-%m-%dT%H:%M:%S}.{rng.randrange(1000):03}+0000][info][gc] GC({rng.randrange(999)}) Pause Young (Normal) {rng.randrange(999)}M->{rng.randrange(99)}M({rng.randrange(999)}M) {rng.random() * 9:.3f}ms"
+            f"[{tick():%Y-%m-%dT%H:%M:%S}.{rng.randrange(1000):03}+0000][info][gc] "
+            f"GC({rng.randrange(999)}) Pause Young (Normal) {rng.randrange(999)}M->{rng.randrange(99)}"
+            f"M({rng.randrange(999)}M) {rng.random() * 9:.3f}ms"
         ),
     )
 
@@ -64,7 +70,10 @@ def system_calls(rng: random.Random) -> tuple[str, str]:
         lambda: rng.choice(
             [
                 f'openat(AT_FDCWD, "{path(rng)}", O_RDONLY|O_CLOEXEC) = {rng.randrange(99)}',
-                f"mmap(NULL, {rng.randrange(99999)}, PROT_READ, MAP_PRIVATE, {rng.randrange(9)}, 0) = 0x{hexa(rng, 12)}",
+                (
+                    f"mmap(NULL, {rng.randrange(99999)}, PROT_READ, MAP_PRIVATE, {rng.randrange(9)}"
+                    f", 0) = 0x{hexa(rng, 12)}"
+                ),
                 f"fstat({rng.randrange(9)}, {{st_mode=S_IFREG|0644, st_size={rng.randrange(9999)}, ...}}) = 0",
                 f'read({rng.randrange(9)}, "\\177ELF\\2\\1\\1\\0\\0"..., 832) = 832',
                 f"close({rng.randrange(99)})                        = 0",
@@ -76,7 +85,10 @@ def system_calls(rng: random.Random) -> tuple[str, str]:
 def disassembly(rng: random.Random) -> tuple[str, str]:
     def line() -> str:
         code = " ".join(hexa(rng, 2) for _ in range(rng.randrange(1, 8)))
-        return f"  {hexa(rng, 6)}:\t{code:21}\t{rng.choice(['mov', 'lea', 'callq', 'jmp', 'test'])}    %r{rng.choice('abcd')}x,0x{hexa(rng, 2)}(%rsp)"
+        return (
+            f"  {hexa(rng, 6)}:\t{code:21}\t{rng.choice(['mov', 'lea', 'callq', 'jmp', 'test'])}"
+            f"    %r{rng.choice('abcd')}x,0x{hexa(rng, 2)}(%rsp)"
+        )
 
     return "prose", f"Disassembly of section .text:\n\n0000000000001000 <{word(rng)}>:\n" + joined(rng, line)
 
@@ -92,14 +104,19 @@ def memory_checker(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"=={pid}==    {rng.choice(['at', 'by'])} 0x{hexa(rng, 8).upper()}: {word(rng)}_{word(rng)} ({word(rng)}.c:{rng.randrange(999)})"
+            f"=={pid}==    {rng.choice(['at', 'by'])} 0x{hexa(rng, 8).upper()}: {word(rng)}"
+            f"_{word(rng)} ({word(rng)}.c:{rng.randrange(999)})"
         ),
     )
 
 
 def backtraces(rng: random.Random) -> tuple[str, str]:
     def line() -> str:
-        return f"#{rng.randrange(40):<3} 0x{hexa(rng, 16)} in {word(rng)}_{word(rng)} ({word(rng)}=0x{hexa(rng, 12)}, {word(rng)}={rng.randrange(99)}) at ../{word(rng)}/{word(rng)}.c:{rng.randrange(999)}"
+        return (
+            f"#{rng.randrange(40):<3} 0x{hexa(rng, 16)} in {word(rng)}_{word(rng)} "
+            f"({word(rng)}=0x{hexa(rng, 12)}, {word(rng)}={rng.randrange(99)}) at "
+            f"../{word(rng)}/{word(rng)}.c:{rng.randrange(999)}"
+        )
 
     return "prose", joined(rng, line)
 
@@ -121,7 +138,10 @@ def listing(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f"{rng.choice(['-rw-r--r--', 'drwxr-xr-x', '-rwxr-xr-x'])}  {rng.randrange(9)} root  wheel  {rng.randrange(999_999):8} {rng.choice(['Jan', 'Mar', 'Oct'])} {rng.randrange(1, 29):2} {rng.randrange(24):02}:{rng.randrange(60):02} {word(rng)}_{word(rng)}.{rng.choice(['plist', 'dylib', 'log'])}"
+            f"{rng.choice(['-rw-r--r--', 'drwxr-xr-x', '-rwxr-xr-x'])}  {rng.randrange(9)}"
+            f" root  wheel  {rng.randrange(999_999):8} {rng.choice(['Jan', 'Mar', 'Oct'])}"
+            f" {rng.randrange(1, 29):2} {rng.randrange(24):02}:{rng.randrange(60):02}"
+            f" {word(rng)}_{word(rng)}.{rng.choice(['plist', 'dylib', 'log'])}"
         ),
     )
 
@@ -198,7 +218,10 @@ def source_map(rng: random.Random) -> tuple[str, str]:
 
 def many_rows(rng: random.Random) -> tuple[str, str]:
     def row() -> str:
-        return f"({rng.randrange(9999)},'{hexa(rng, 8)}-{hexa(rng, 4)}','{word(rng)} {word(rng)}','2023-01-0{rng.randrange(1, 9)} 10:00:00',{rng.randrange(9)})"
+        return (
+            f"({rng.randrange(9999)},'{hexa(rng, 8)}-{hexa(rng, 4)}','{word(rng)} {word(rng)}"
+            f"','2023-01-0{rng.randrange(1, 9)} 10:00:00',{rng.randrange(9)})"
+        )
 
     return "code:sql", f"INSERT INTO {word(rng)} (id, uid, name, at, n) VALUES\n" + joined(
         rng, lambda: row() + ","
@@ -209,7 +232,8 @@ def metrics(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f'{word(rng)}_{word(rng)}_seconds_bucket{{{word(rng)}="{word(rng)}",le="{rng.random():.3f}"}} {rng.randrange(99999)}'
+            f'{word(rng)}_{word(rng)}_seconds_bucket{{{word(rng)}="{word(rng)}",'
+            f'le="{rng.random():.3f}"}} {rng.randrange(99999)}'
         ),
     )
 
@@ -229,7 +253,8 @@ def firewall_rules(rng: random.Random) -> tuple[str, str]:
     return "prose", joined(
         rng,
         lambda: (
-            f'-A {word(rng).upper()} -s {ip(rng)}/32 -p tcp -m tcp --dport {rng.randrange(65535)} -m comment --comment "{word(rng)}" -j ACCEPT'
+            f"-A {word(rng).upper()} -s {ip(rng)}/32 -p tcp -m tcp --dport {rng.randrange(65535)}"
+            f' -m comment --comment "{word(rng)}" -j ACCEPT'
         ),
     )
 
@@ -239,7 +264,9 @@ def interface_counters(rng: random.Random) -> tuple[str, str]:
         mac = ":".join(hexa(rng, 2) for _ in range(6))
         return (
             f"en{rng.randrange(20)}: flags=8863<UP,BROADCAST,SMART,RUNNING,SIMPLEX,MULTICAST> mtu 1500\n\tether {mac}\n"
-            f"\tinet6 fe80::{hexa(rng, 4)}:{hexa(rng, 4)}%en0 prefixlen 64 scopeid 0x{hexa(rng, 1)}\n\tinet {ip(rng)} netmask 0xffffff00 broadcast {ip(rng)}\n"
+            f"\tinet6 fe80::{hexa(rng, 4)}:{hexa(rng, 4)}%en0 prefixlen 64 scopeid "
+            f"0x{hexa(rng, 1)}\n\tinet {ip(rng)} netmask 0xffffff00 broadcast {ip(rng)}"
+            "\n"
             f"\tnd6 options=201<PERFORMNUD,DAD>\n\tmedia: autoselect\n\tstatus: active"
         )
 

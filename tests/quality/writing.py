@@ -9,36 +9,67 @@ from collections.abc import Callable
 from datetime import date, timedelta
 
 PASSAGES = {
-    "English": "The ferry left an hour late, because somebody had parked a tractor across the ramp.\nNobody minded. We drank tea from the flask, and Ruth read aloud from the guide book.\n",
-    "German": "Im Keller steht noch die alte Nähmaschine meiner Großmutter, daneben drei Kisten mit Stoffresten.\nWer sie aufräumen will, braucht Geduld, denn jeder Knopf hat seine Geschichte.\n",
-    "French": "Le marché ouvrait avant l'aube ; on y vendait des figues, du miel et parfois des chevaux.\nMon père n'achetait jamais rien, mais il connaissait le nom de chaque marchand.\n",
-    "Finnish": "Järvi jäätyi tänä vuonna vasta tammikuussa, ja luistelijat odottivat kärsivällisesti.\nIltaisin kuuntelimme radiosta säätiedotuksia.\n",
-    "Greek": "Το νησί έχει τρία πηγάδια και μία εκκλησία, χτισμένη πάνω σε αρχαίο ναό.\nΤο καλοκαίρι οι ψαράδες επιστρέφουν πριν από την ανατολή.\n",
-    "Russian": "Дедушка записывал погоду каждый день, даже когда болел.\nТетради лежат в сундуке, и по ним видно, как менялись зимы.\n",
-    "Arabic": "وصلت الرسالة بعد ثلاثة أشهر، وكان ختم البريد قد بهت لونه.\nقرأتها أمي بصوت عالٍ ونحن نجلس حول المائدة.\n",
+    "English": (
+        "The ferry left an hour late, because somebody had parked a tractor "
+        "across the ramp.\nNobody minded. We drank tea from the flask, and "
+        "Ruth read aloud from the guide book.\n"
+    ),
+    "German": (
+        "Im Keller steht noch die alte Nähmaschine meiner Großmutter, daneben "
+        "drei Kisten mit Stoffresten.\nWer sie aufräumen will, braucht Geduld, "
+        "denn jeder Knopf hat seine Geschichte.\n"
+    ),
+    "French": (
+        "Le marché ouvrait avant l'aube ; on y vendait des figues, du miel et "
+        "parfois des chevaux.\nMon père n'achetait jamais rien, mais il "
+        "connaissait le nom de chaque marchand.\n"
+    ),
+    "Finnish": (
+        "Järvi jäätyi tänä vuonna vasta tammikuussa, ja luistelijat odottivat "
+        "kärsivällisesti.\nIltaisin kuuntelimme radiosta säätiedotuksia.\n"
+    ),
+    "Greek": (
+        "Το νησί έχει τρία πηγάδια και μία εκκλησία, χτισμένη πάνω σε αρχαίο "
+        "ναό.\nΤο καλοκαίρι οι ψαράδες επιστρέφουν πριν από την ανατολή.\n"
+    ),
+    "Russian": (
+        "Дедушка записывал погоду каждый день, даже когда болел.\nТетради "
+        "лежат в сундуке, и по ним видно, как менялись зимы.\n"
+    ),
+    "Arabic": (
+        "وصلت الرسالة بعد ثلاثة أشهر، وكان ختم البريد قد بهت لونه.\nقرأتها أمي بصوت عالٍ ونحن نجلس حول المائدة.\n"
+    ),
     "Hebrew": "הספרייה הקטנה נפתחה בבית הקפה הישן ליד הנמל.\nכל מי שלוקח ספר משאיר אחר במקומו.\n",
-    "Hindi": "गाँव के बीच में एक पुराना बरगद है, जिसकी छाया में पंचायत बैठती है।\nबरसात के बाद वहाँ बच्चे झूला डालते हैं।\n",
+    "Hindi": ("गाँव के बीच में एक पुराना बरगद है, जिसकी छाया में पंचायत बैठती है।\nबरसात के बाद वहाँ बच्चे झूला डालते हैं।\n"),
     "Thai": "ตลาดน้ำเปิดตั้งแต่เช้ามืด เรือขายผลไม้จอดเรียงกันเป็นแถว\nคุณยายเลือกมะม่วงทีละลูกอย่างพิถีพิถัน\n",
     "Chinese": "外婆的院子里有一棵石榴树,每年秋天都结满果实。\n我们把石榴一颗颗剥开,放在青花碗里。\n",
     "Japanese": "駅前の古本屋は日曜日だけ開いている。\n店主は客の顔を見て、読むべき本を一冊だけ勧める。\n",
     "Korean": "겨울이면 할머니는 장독대에 쌓인 눈을 먼저 쓸어 내셨다.\n그리고 뜨거운 숭늉을 한 그릇씩 나누어 주셨다.\n",
 }
-GIVEN = "Anna Jón Maria Olga Sam Noor Ivo Ruth Aldo Birgit Chinua Dolores Emeka Fatima Goran Hana".split()
-FAMILY = "Keller Þórsson Silva Petrova O'Neill Haddad Horák Weaver Bianchi Nakamura Okafor Lund Costa Novak".split()
-GOODS = ("Honey", "Oak board", "Beeswax", "Candle", "Linseed oil", "Hemp rope", "Tin pail", "Wool", "Rye flour", "Salt")
-WHO = "the ferryman|my aunt|a stranger|nobody|the baker's boy|our teacher|the older sister|somebody|the priest".split(
-    "|"
+GIVEN = (
+    *("Anna", "Jón", "Maria", "Olga", "Sam", "Noor", "Ivo", "Ruth", "Aldo", "Birgit"),
+    *("Chinua", "Dolores", "Emeka", "Fatima", "Goran", "Hana"),
 )
-DID = "forgot|carried away|never mentioned|painted|asked for|gave back|laughed at|buried|kept|sold|looked after".split(
-    "|"
+FAMILY = (
+    *("Keller", "Þórsson", "Silva", "Petrova", "O'Neill", "Haddad", "Horák", "Weaver"),
+    *("Bianchi", "Nakamura", "Okafor", "Lund", "Costa", "Novak"),
+)
+GOODS = ("Honey", "Oak board", "Beeswax", "Candle", "Linseed oil", "Hemp rope", "Tin pail", "Wool", "Rye flour", "Salt")
+WHO = (
+    *("the ferryman", "my aunt", "a stranger", "nobody", "the baker's boy", "our teacher"),
+    *("the older sister", "somebody", "the priest"),
+)
+DID = (
+    *("forgot", "carried away", "never mentioned", "painted", "asked for", "gave back"),
+    *("laughed at", "buried", "kept", "sold", "looked after"),
 )
 WHAT = (
-    "the keys|a blue kettle|that letter|the last loaf|three lanterns|our bicycle|the map|his good coat|the clock".split(
-        "|"
-    )
+    *("the keys", "a blue kettle", "that letter", "the last loaf", "three lanterns"),
+    *("our bicycle", "the map", "his good coat", "the clock"),
 )
-WHEN = "before the rain|on the way home|after supper|as always|in the dark|without a word|long ago|by mistake".split(
-    "|"
+WHEN = (
+    *("before the rain", "on the way home", "after supper", "as always", "in the dark"),
+    *("without a word", "long ago", "by mistake"),
 )
 
 
@@ -75,7 +106,10 @@ def poem(rng: random.Random) -> str:
 
 
 def song(rng: random.Random) -> str:
-    refrain = "Carry me over the water,\ncarry me over the hill,\ncarry me home to my daughter,\nfor the mill wheel is turning still.\n"
+    refrain = (
+        "Carry me over the water,\ncarry me over the hill,\ncarry me home to "
+        "my daughter,\nfor the mill wheel is turning still.\n"
+    )
     verses = (
         f"{said(rng)}\n{said(rng)} {number}\nAnd the {rng.choice(GOODS).lower()} was gone by {name(rng)}'s door.\n"
         for number in range(14)
@@ -86,14 +120,22 @@ def song(rng: random.Random) -> str:
 def bibliography(rng: random.Random) -> str:
     def entry() -> str:
         pages = rng.randrange(1, 900)
-        return f"{name(rng)}: On {rng.choice(GOODS).lower()} and its trade. In: Annals of Husbandry {rng.randrange(1, 90)} ({rng.randrange(1880, 2020)}), no. {rng.randrange(1, 5)}, pp. {pages}-{pages + 20}. doi:10.{rng.randrange(1000, 9999)}/{rng.randrange(10**6)}"
+        return (
+            f"{name(rng)}: On {rng.choice(GOODS).lower()} and its trade. In: Annals "
+            f"of Husbandry {rng.randrange(1, 90)} ({rng.randrange(1880, 2020)}), "
+            f"no. {rng.randrange(1, 5)}, pp. {pages}-{pages + 20}. doi:10.{rng.randrange(1000, 9999)}"
+            f"/{rng.randrange(10**6)}"
+        )
 
     return "\n".join(entry() for _ in range(80)) + "\n"
 
 
 def cryptography(rng: random.Random) -> str:
     return "\n".join(
-        f"{said(rng)}\n{said(rng)}\n{said(rng)}\n\n  K{n} = {rng.getrandbits(128):032x}\n  C{n} = {rng.getrandbits(128):032x}\n"
+        (
+            f"{said(rng)}\n{said(rng)}\n{said(rng)}\n\n  K{n} = {rng.getrandbits(128):032x}"
+            f"\n  C{n} = {rng.getrandbits(128):032x}\n"
+        )
         for n in range(20)
     )
 
@@ -116,7 +158,10 @@ def chess(rng: random.Random) -> str:
 
     def game() -> str:
         moves = (
-            f"{n}. {rng.choice(('', 'N', 'B', 'Qx', 'R'))}{rng.choice(squares)} {rng.choice(('', 'N', 'Bx', 'K'))}{rng.choice(squares)}"
+            (
+                f"{n}. {rng.choice(('', 'N', 'B', 'Qx', 'R'))}{rng.choice(squares)} {rng.choice(('', 'N', 'Bx', 'K'))}"
+                f"{rng.choice(squares)}"
+            )
             for n in range(1, 40)
         )
         text = " ".join(moves).split()
@@ -128,21 +173,32 @@ def chess(rng: random.Random) -> str:
 
 def quoted_log(rng: random.Random) -> str:
     return "\n".join(
-        f"On the {n}th the heating failed again. {said(rng)}\nThe controller said nothing that made sense to us, only this:\n\n    2024-01-{n:02} 06:1{n % 10}:00 ERROR burner: no flame after {rng.randrange(9)} tries\n\nWe bled the pipes and waited.\n"
+        (
+            f"On the {n}th the heating failed again. {said(rng)}\nThe controller "
+            f"said nothing that made sense to us, only this:\n\n    2024-01-{n:02} "
+            f"06:1{n % 10}:00 ERROR burner: no flame after {rng.randrange(9)} tries\n"
+            "\nWe bled the pipes and waited.\n"
+        )
         for n in range(10, 28)
     )
 
 
 def subtitles(rng: random.Random) -> str:
     return "\n".join(
-        f"{n}\n00:{n // 20:02}:{n % 20 * 3:02},000 --> 00:{n // 20:02}:{n % 20 * 3 + 2:02},500\n{said(rng)} {name(rng)}\n"
+        (
+            f"{n}\n00:{n // 20:02}:{n % 20 * 3:02},000 --> 00:{n // 20:02}:{n % 20 * 3 + 2:02}"
+            f",500\n{said(rng)} {name(rng)}\n"
+        )
         for n in range(1, 300)
     )
 
 
 def web_subtitles(rng: random.Random) -> str:
     return "WEBVTT\n\n" + "\n".join(
-        f"00:{n // 20:02}:{n % 20 * 3:02}.000 --> 00:{n // 20:02}:{n % 20 * 3 + 2:02}.500 align:start\n{said(rng)} {rng.choice(GOODS)}, {n}\n"
+        (
+            f"00:{n // 20:02}:{n % 20 * 3:02}.000 --> 00:{n // 20:02}:{n % 20 * 3 + 2:02}"
+            f".500 align:start\n{said(rng)} {rng.choice(GOODS)}, {n}\n"
+        )
         for n in range(1, 200)
     )
 
@@ -157,7 +213,10 @@ def transcript(rng: random.Random) -> str:
 def messenger_export(rng: random.Random) -> str:
     return (
         "\n".join(
-            f"[{1 + n % 28:02}.03.24, {n % 24:02}:{rng.randrange(60):02}:{rng.randrange(60):02}] {rng.choice(GIVEN[:2])}: {said(rng)}"
+            (
+                f"[{1 + n % 28:02}.03.24, {n % 24:02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
+                f"] {rng.choice(GIVEN[:2])}: {said(rng)}"
+            )
             for n in range(200)
         )
         + "\n"
@@ -167,7 +226,10 @@ def messenger_export(rng: random.Random) -> str:
 def chat_room(rng: random.Random) -> str:
     return (
         "\n".join(
-            f"[2024-03-01 {n // 60:02}:{n % 60:02}:{rng.randrange(60):02}] <{rng.choice(('ruth', 'ivo', 'noor'))}> {said(rng)}"
+            (
+                f"[2024-03-01 {n // 60:02}:{n % 60:02}:{rng.randrange(60):02}] <{rng.choice(('ruth', 'ivo', 'noor'))}"
+                f"> {said(rng)}"
+            )
             for n in range(200)
         )
         + "\n"
@@ -177,7 +239,11 @@ def chat_room(rng: random.Random) -> str:
 def genealogy(rng: random.Random) -> str:
     return (
         "\n".join(
-            f"{'  ' * rng.randrange(4)}{name(rng)}, * {rng.randrange(1, 28)}.{rng.randrange(1, 12)}.{rng.randrange(1700, 1950)}, † {rng.randrange(1760, 2000)}, oo {rng.randrange(1720, 1980)} {name(rng)}"
+            (
+                f"{'  ' * rng.randrange(4)}{name(rng)}, * {rng.randrange(1, 28)}.{rng.randrange(1, 12)}"
+                f".{rng.randrange(1700, 1950)}, † {rng.randrange(1760, 2000)}, oo {rng.randrange(1720, 1980)}"
+                f" {name(rng)}"
+            )
             for _ in range(120)
         )
         + "\n"
@@ -188,7 +254,10 @@ def price_list(rng: random.Random) -> str:
     adjectives = ("fine", "raw", "large", "small", "old", "new", "local", "double", "smoked", "plain")
     return (
         "\n".join(
-            f"{rng.choice(GOODS)}, {rng.choice(adjectives)}, {rng.choice(('a piece', 'the kilo', 'the dozen'))} {'.' * rng.randrange(5, 30)} $ {rng.random() * 90:.2f}"
+            (
+                f"{rng.choice(GOODS)}, {rng.choice(adjectives)}, {rng.choice(('a piece', 'the kilo', 'the dozen'))}"
+                f" {'.' * rng.randrange(5, 30)} $ {rng.random() * 90:.2f}"
+            )
             for _ in range(150)
         )
         + "\n"
@@ -235,7 +304,10 @@ def word_list(rng: random.Random) -> str:
 def changelog(rng: random.Random) -> str:
     day = date(2020, 1, 1)
     return "\n".join(
-        f"## 1.{n}.0 - {day + timedelta(days=9 * n)}\n\n- {said(rng)}\n- The {rng.choice(GOODS).lower()} no longer spills (#{rng.randrange(999)}).\n"
+        (
+            f"## 1.{n}.0 - {day + timedelta(days=9 * n)}\n\n- {said(rng)}\n- The {rng.choice(GOODS).lower()}"
+            f" no longer spills (#{rng.randrange(999)}).\n"
+        )
         for n in range(60)
     )
 
@@ -255,7 +327,10 @@ def diary_of_weights(rng: random.Random) -> str:
 def phone_list(rng: random.Random) -> str:
     return (
         "\n".join(
-            f"{name(rng)}  0{rng.randrange(100, 999)} / {rng.randrange(10**6, 10**7)}  {rng.choice(('home', 'work', 'mobile'))}"
+            (
+                f"{name(rng)}  0{rng.randrange(100, 999)} / {rng.randrange(10**6, 10**7)}"
+                f"  {rng.choice(('home', 'work', 'mobile'))}"
+            )
             for _ in range(120)
         )
         + "\n"
@@ -275,11 +350,25 @@ def timetable(rng: random.Random) -> str:
 
 def mail_with_headers(rng: random.Random) -> str:
     received = "\n".join(
-        f"Received: from mx{n}.example.org (mx{n}.example.org [192.0.2.{n}])\n\tby mail.example.net with ESMTPS id {rng.getrandbits(64):016x}\n\tfor <ruth@example.net>; Mon, 04 Mar 2024 10:00:{n:02} +0100"
+        (
+            f"Received: from mx{n}.example.org (mx{n}.example.org [192.0.2.{n}])\n"
+            f"\tby mail.example.net with ESMTPS id {rng.getrandbits(64):016x}\n"
+            f"\tfor <ruth@example.net>; Mon, 04 Mar 2024 10:00:{n:02} +0100"
+        )
         for n in range(8)
     )
     letter = "\n".join(said(rng) for _ in range(25))
-    return f"Return-Path: <anna@example.org>\n{received}\nFrom: Anna <anna@example.org>\nTo: Ruth <ruth@example.net>\nSubject: The keys\nMessage-ID: <{rng.getrandbits(96):024x}@example.org>\n\nDear Ruth,\n\n{letter}\n\nYours, Anna\n"
+    return (
+        f"Return-Path: <anna@example.org>\n{received}\nFrom: Anna "
+        "<anna@example.org>\nTo: Ruth <ruth@example.net>\nSubject: The keys\n"
+        f"Message-ID: <{rng.getrandbits(96):024x}@example.org>\n\nDear Ruth,\n\n"
+        f"{letter}\n\nYours, Anna\n"
+    )
+
+
+def mail_to_many(rng: random.Random) -> str:
+    addresses = (f"{rng.choice(GIVEN)}.{rng.choice(FAMILY)}{rng.randrange(9)}@example.org" for _ in range(300))
+    return f"From: ruth@example.org\nTo: {', '.join(addresses)}\nSubject: Saturday\n\n{said(rng)}\n"
 
 
 def note_with_a_picture(rng: random.Random) -> str:
@@ -294,7 +383,11 @@ def note_with_a_picture(rng: random.Random) -> str:
 def tex(rng: random.Random) -> str:
     return (
         "\n".join(
-            f"\\section{{{rng.choice(GOODS)}}}\n\\begin{{itemize}}\n\\item {said(rng)}\n\\item $x_{n}^2 + y_{n} = {rng.randrange(99)}$\n\\end{{itemize}}\n\\hline"
+            (
+                f"\\section{{{rng.choice(GOODS)}}}\n\\begin{{itemize}}\n\\item {said(rng)}"
+                f"\n\\item $x_{n}^2 + y_{n} = {rng.randrange(99)}$\n\\end{{itemize}}\n"
+                "\\hline"
+            )
             for n in range(30)
         )
         + "\n"
@@ -304,7 +397,12 @@ def tex(rng: random.Random) -> str:
 def source_code(rng: random.Random) -> str:
     return (
         "\n\n".join(
-            f'def weigh_{n}(sacks: list[float], limit: float = {n}.5) -> float:\n    total = 0.0\n    for sack in sacks:\n        if sack > limit:\n            raise ValueError(f"{{sack}} is heavier than {{limit}}")\n        total += sack * {rng.random():.3f}\n    return total'
+            (
+                f"def weigh_{n}(sacks: list[float], limit: float = {n}.5) -> float:\n   "
+                " total = 0.0\n    for sack in sacks:\n        if sack > limit:\n      "
+                f'      raise ValueError(f"{{sack}} is heavier than {{limit}}")\n       '
+                f" total += sack * {rng.random():.3f}\n    return total"
+            )
             for n in range(20)
         )
         + "\n"
@@ -346,7 +444,7 @@ FORMS: dict[str, tuple[Callable[[random.Random], str], ...]] = {
     "prose": (
         *(one_line_paragraphs, poem, song, bibliography, cryptography, recipe, chess, quoted_log, subtitles),
         *(web_subtitles, transcript, messenger_export, chat_room, genealogy, price_list, bare_links, glossary),
-        *(word_list, calendar, diary_of_weights, phone_list, timetable, mail_with_headers, tex),
+        *(word_list, calendar, diary_of_weights, phone_list, timetable, mail_with_headers, mail_to_many, tex),
     ),
     "markdown": (markdown_table, links, releases, changelog, note_with_a_picture),
     "code:python": (source_code,),
