@@ -1,4 +1,5 @@
 import dataclasses
+import functools
 import io
 import re
 import zipfile
@@ -12,6 +13,7 @@ from docx.document import Document
 from garage.config import Extraction
 from garage.extract import archive, docx, ooxml
 from garage.extract.model import Encrypted, Extracted, Malformed, TooLarge, Unsupported
+from garage.isolation import Failure, Isolated
 
 SETTINGS = Extraction()
 
@@ -456,3 +458,41 @@ REAL = {
 def test_real_files_are_read_word_for_word(shared: Path, name: str) -> None:
     found = docx.extract((shared / "corpus" / "docx" / name).read_bytes(), name=name, settings=SETTINGS)
     assert (found.content, found.warnings) == (REAL[name], ())
+
+
+def test_comments_name_who_wrote_them() -> None:
+    remarks = (
+        f'<w:comment w:id="1" w:author="Ann">{p("Too")}{p("long")}</w:comment>'
+        f'<w:comment w:id="2">{p("Why?")}</w:comment>'
+        f'<w:comment w:id="3" w:author="Bo">{p(" ")}</w:comment>'
+    )
+    found = read(p("Text"), related={"c": "comments comments.xml"}, word__comments_xml=part("comments", remarks))
+    assert found.content == "Text\n\n### Comments\n\n- Ann: Too long\n- Why?\n"
+
+
+def test_charts_and_diagrams_are_read_and_damaged_ones_cost_nothing_else() -> None:
+    def words(text: str) -> str:
+        return f'<a:p xmlns:a="drawing"><a:r><a:t>{text}</a:t></a:r></a:p>'
+
+    def point(name: str, text: str) -> str:
+        return f'<{name}><pt idx="0"><v>{text}</v></pt></{name}>'
+
+    points = f"<ser>{point('tx', 'Sales')}{point('cat', 'East')}{point('val', '7')}</ser>"
+    found = read(
+        p("Text"),
+        related={"c": "chart c1.xml", "d": "diagramData d1.xml", "e": "chart c2.xml"},
+        word__c1_xml=f"<c><title>{words('Growth')}</title>{points}</c>",
+        word__d1_xml=f"<d><pt><t>{words('Step one')}</t></pt><pt><t>{words('Step two')}</t></pt></d>",
+        word__c2_xml="<c/>",
+    )
+    assert found.content == "Text\n\nGrowth\n\n|  | Sales |\n| --- | --- |\n| East | 7 |\n\n- Step one\n- Step two\n"
+
+
+def test_a_document_that_needs_too_much_memory_is_told_as_one() -> None:
+    raw = package(p("Text") * 200_000)
+    reader = functools.partial(docx.extract, name="a.docx", settings=SETTINGS)
+    outcomes = []
+    for megabytes in (40, 80):
+        with Isolated(workers=1, seconds=60, memory_bytes=megabytes * 2**20) as workers:
+            outcomes += [result for _, result in workers.map(reader, [raw], ahead=1)]
+    assert [outcome.kind for outcome in outcomes if isinstance(outcome, Failure)] == ["memory", "memory"]

@@ -1,3 +1,4 @@
+import functools
 import io
 import zipfile
 from collections.abc import Mapping
@@ -8,6 +9,7 @@ import pytest
 from garage.config import Extraction
 from garage.extract import odf
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, TooLarge, Unsupported
+from garage.isolation import Failure, Isolated
 
 NAMESPACES = " ".join(
     f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -267,3 +269,12 @@ def test_a_file_that_unpacks_without_end_is_too_large(monkeypatch: pytest.Monkey
 def test_files_that_hold_no_text(files: dict[str, str | bytes], error: type[Exception]) -> None:
     with pytest.raises(error):
         odf.extract(zipped(files), name="a.odt", settings=Extraction())
+
+
+def test_a_document_that_needs_too_much_memory_is_told_as_one() -> None:
+    raw = zipped({"content.xml": content(p("Text") * 300_000)})
+    reader = functools.partial(odf.extract, name="a.odt", settings=Extraction())
+    with Isolated(workers=1, seconds=60, memory_bytes=40 * 2**20) as workers:
+        (outcome,) = [result for _, result in workers.map(reader, [raw], ahead=1)]
+    assert isinstance(outcome, Failure)
+    assert outcome.kind == "memory"
