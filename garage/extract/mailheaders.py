@@ -19,9 +19,12 @@ _ENCODED_WORD = re.compile(r"=\?([^?\s]{0,60})\?([BbQq])\?([^?]*)\?=")
 _Q_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
 _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 _RAW_LIMIT = 200_000  # code points of one header; a list of recipients beyond that is cut
-_ADDRESS_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.)*\)|<[^<>]*>|[,;:]|[^",;:<>()]+|.', re.DOTALL)
+# Lengths are bounded, or a quote that never ends would be looked for from every place in the header.
+_ADDRESS_TOKEN = re.compile(
+    r'"(?:[^"\\]|\\.){0,500}"|\((?:[^()\\]|\\.){0,500}\)|<[^<>]*>|[,;:]|[^",;:<>()]+|.', re.DOTALL
+)
 _SEPARATORS, _GROUP = frozenset(",;"), ":"
-_BARE = re.compile(r"[^\s<>\"',;()]+@[^\s<>\"',;()]+")
+_BARE = re.compile(r"[^\s<>\"',;()@]{1,100}@[^\s<>\"',;()]{1,255}")
 _PARAMETER = re.compile(r';\s*([^\s=;*]+)(?:\*(\d+))?(\*)?\s*=\s*("(?:[^"\\]|\\.)*"|[^;]*)', re.DOTALL)
 _ADDRESSES = 1_000
 _WIDE_DATES = (1900, 2200)
