@@ -1,10 +1,11 @@
 """Files -> documents with their passages: one transaction a document."""
 
 import os
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from garage.chunk import ChunkSettings
@@ -24,13 +25,18 @@ from garage.walk.uris import path_of
 from garage.worklist import Executor
 
 STAGE = "documents"
+_OUT_OF_ORDER = 512  # results that may wait for a slow file before them: memory stays flat
 _DELETED_AT_ONCE = 500  # documents of one transaction: a long delete must not hold its locks for minutes
 # A file of these outcomes has no text worth showing now; any other failure leaves the good version stored before.
 _WITHOUT_DOCUMENT = frozenset({"no_text", "rejected"})
 
 
 class _Recorded:
-    """An executor over isolated workers that turns what kills a worker into that file's outcome."""
+    """An executor over isolated workers that turns what kills a worker into that file's outcome.
+
+    Results come in the order of the work list, whichever worker is done first: two runs over the same files commit the
+    same rows in the same order.
+    """
 
     def __init__(self, workers: Isolated) -> None:
         self._workers = workers
@@ -38,18 +44,35 @@ class _Recorded:
     def map(
         self, function: Callable[[Task], Outcome], items: Iterable[Task], *, ahead: int
     ) -> Iterator[tuple[Task, Outcome]]:
-        for task, result in self._workers.map(function, items, ahead=ahead):
-            if isinstance(result, Failure):
-                kind = result.kind if result.kind in ("timeout", "memory") else "error"
-                reason = result.reason
-                if kind == "timeout" and task.file.kind != "file":
-                    reason = (
-                        f"its cloud provider took longer than {task.fetch_seconds:g} seconds, or reading it too long"
-                    )
-                # Without a digest: the one on record is that of other bytes, which may come back.
-                yield task, Outcome(kind, reason[:500])
-            else:
-                yield task, result
+        rest = iter(items)
+        waiting: deque[Task] = deque()
+        done: dict[int, Outcome | Failure] = {}
+
+        def taken() -> Iterator[Task]:
+            while len(waiting) < _OUT_OF_ORDER and (item := next(rest, None)) is not None:
+                waiting.append(item)
+                yield item
+
+        while True:
+            for finished, found in self._workers.map(function, taken(), ahead=ahead):
+                done[id(finished)] = found
+                while waiting and id(waiting[0]) in done:
+                    task = waiting.popleft()
+                    yield task, self._outcome(task, done.pop(id(task)))
+            if (item := next(rest, None)) is None:
+                return
+            rest = chain([item], rest)
+
+    @staticmethod
+    def _outcome(task: Task, result: Outcome | Failure) -> Outcome:
+        if isinstance(result, Outcome):
+            return result
+        kind = result.kind if result.kind in ("timeout", "memory") else "error"
+        reason = result.reason
+        if kind == "timeout" and task.file.kind != "file":
+            reason = f"its cloud provider took longer than {task.fetch_seconds:g} seconds, or reading it too long"
+        # Without a digest: the one on record is that of other bytes, which may come back.
+        return Outcome(kind, reason[:500])
 
 
 @dataclass(slots=True)
@@ -135,7 +158,8 @@ class DocumentsStage:
             if result.documents:
                 return self._put(conn, file.uri, result.documents)
             dropped = 0
-            if result.outcome in _WITHOUT_DOCUMENT and result.sha256 is not None:
+            empty_stub = file.kind == "stub" and result.sha256 is None  # which tells nothing of the file
+            if result.outcome in _WITHOUT_DOCUMENT and not empty_stub:
                 dropped = store.drop_document(conn, self.source_id, file.uri)
         return {result.outcome: 1, "documents_deleted": dropped}
 
