@@ -115,8 +115,8 @@ def _read_thread(task: Task, chat: ChatSnapshot) -> Outcome:
     return Outcome("ok", sha256=sha256, documents=((row, _cut(task, row)),))
 
 
-class _Absent(Exception):  # not an error: the outcome of a file whose bytes are elsewhere, and its reason
-    pass
+class _Absent(Exception):
+    """The outcome of a file whose bytes are elsewhere, and its reason."""
 
 
 def _read(task: Task) -> Raw:
@@ -132,7 +132,10 @@ def _read(task: Task) -> Raw:
             raise
     if file.kind == "file":
         raise _Absent("placeholder", "its bytes went to a cloud provider after the walk saw it")
-    raw = fetch(lambda: read(path, max_bytes=task.max_bytes), seconds=task.fetch_seconds)
+    try:
+        raw = fetch(lambda: read(path, max_bytes=task.max_bytes), seconds=task.fetch_seconds)
+    except TimeoutError as error:
+        raise _Absent("timeout", error.strerror) from error
     if file.kind == "stub" and not raw.data:
         raise _Absent("no_text", "its cloud provider delivered an empty file")
     if len(raw.data) < file.size:

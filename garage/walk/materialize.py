@@ -7,11 +7,17 @@ nothing but the stat before every read (`garage.walk.placeholders`) stands betwe
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
+import pickle
+import select
 import signal
+import time
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from typing import TypeVar
+from typing import NoReturn, TypeVar, cast
 
 from garage.config import Placeholders
 
@@ -21,6 +27,8 @@ T = TypeVar("T")
 _MATERIALIZE_DATALESS_FILES = 3
 _PROCESS, _THREAD = 0, 1
 _OFF, _ON = 1, 2
+_DESCRIPTORS = 1 << 16  # more than a worker has open
+_REAPED_WITHIN = 100  # milliseconds
 _TIMEOUTS = 3  # in a row: the provider does not answer, and each further file would wait as long
 
 
@@ -57,18 +65,81 @@ class Budget:
 def fetch(read: Callable[[], T], *, seconds: float) -> T:
     """Call `read`, which opens a placeholder, with the right to have it fetched, and return what it returns.
 
-    In a worker of `garage.isolation` the worker's own timer gives way to one of `seconds` (0: none) for so long; what
-    waits in the kernel for a provider that hangs is ended by it, with the worker.
+    It is called in a process of its own: one that waits in the kernel for a provider that hangs may be beyond killing,
+    and only that one is left behind then. The timer of a worker of `garage.isolation` stands still meanwhile.
+
+    Raises:
+        TimeoutError: it took longer than `seconds` (0: however long).
+        OSError: the process ended without a result.
+        Exception: whatever `read` raises.
     """
-    left, _ = signal.getitimer(signal.ITIMER_REAL)
-    if left:
-        signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, 0)
+    ours, theirs = os.pipe()
+    child = _fork()
+    if child == 0:
+        _deliver(read, theirs)
+    os.close(theirs)
+    try:
+        message = _received(ours, seconds)
+    finally:
+        os.close(ours)
+        _leave(child)
+        signal.setitimer(signal.ITIMER_REAL, left)
+    if not message:
+        raise OSError(errno.EIO, "the process that read it ended early")
+    result, error = pickle.loads(message)  # noqa: S301 - from our own process
+    if error is not None:
+        raise error
+    return cast("T", result)
+
+
+def _fork() -> int:
+    with warnings.catch_warnings():
+        # Python warns of other threads, whose locks the child might wait for; it does nothing but read and write.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return os.fork()
+
+
+def _deliver(read: Callable[[], object], pipe: int) -> NoReturn:
+    """The child: read, write the result to the pipe, and be gone without a word."""
+    # Should this process outlive the worker, nobody must wait for the worker's end of a connection because of it.
+    os.closerange(3, pipe)
+    os.closerange(pipe + 1, _DESCRIPTORS)
     try:
         with _allowed():
-            return read()
+            message = pickle.dumps((read(), None))
+    except BaseException as error:  # noqa: BLE001 - the parent raises it
+        message = pickle.dumps((None, error))
+    try:
+        sent = 0
+        while sent < len(message):
+            sent += os.write(pipe, memoryview(message)[sent:])
     finally:
-        if left:
-            signal.setitimer(signal.ITIMER_REAL, left)
+        os._exit(0)
+
+
+def _received(pipe: int, seconds: float) -> bytearray:
+    """All that is written to the pipe, within so many seconds."""
+    deadline = time.monotonic() + seconds
+    message = bytearray()
+    while True:
+        wait = max(0.0, deadline - time.monotonic()) if seconds else None
+        if not select.select([pipe], [], [], wait)[0]:
+            raise TimeoutError(errno.ETIMEDOUT, f"its cloud provider did not deliver it within {seconds:g} seconds")
+        part = os.read(pipe, 1 << 20)
+        if not part:
+            return message
+        message += part
+
+
+def _leave(child: int) -> None:
+    """End the child. One that cannot be killed now dies when the kernel lets go of it."""
+    with suppress(ProcessLookupError, ChildProcessError):
+        os.kill(child, signal.SIGKILL)
+        for _ in range(_REAPED_WITHIN):
+            if os.waitpid(child, os.WNOHANG)[0]:
+                return
+            time.sleep(0.001)
 
 
 @cache

@@ -1,8 +1,9 @@
 """A small cloud provider as a file system (FUSE, spoken directly to the kernel): `provider.py FOLDER`, plan on stdin.
 
 The plan is JSON: {"name": {"text": ..., "way": ...}}. A file has its true size and no blocks until it was read to its
-end. Ways: "deliver"; "hang" (a read is never answered, not even when it is interrupted); "fail" (a read ends with EIO);
-"short" (half of it is delivered). Every opening is told on standard output, a line each, after "mounted".
+end. Ways: "deliver"; "hang" (a read is never answered); "hang on opening" (nor is that, and who waits for it cannot be
+killed); "fail" (a read ends with EIO); "short" (half of it is delivered). Every opening is told on standard output, a
+line each, after "mounted".
 """
 
 import ctypes
@@ -45,18 +46,11 @@ class Provider:
             case 26:  # INIT
                 return struct.pack("<4I2H2I2H8I", 7, 31, 65536, ASYNC_READ, 12, 9, 65536, 1, 16, 0, *[0] * 8)
             case 1:  # LOOKUP
-                name = os.fsdecode(body.rstrip(b"\0"))
-                found = next((number for number, known in self.names.items() if known == name), None)
-                if found is None:
-                    return errno.ENOENT
-                return struct.pack("<4Q2I", found, 0, 0, 0, 0, 0) + self.attributes(found)
+                return self.find(os.fsdecode(body.rstrip(b"\0")))
             case 3:  # GETATTR
                 return struct.pack("<Q2I", 0, 0, 0) + self.attributes(node)
-            case 14:  # OPEN
-                tell(self.names[node])
-                return struct.pack("<Q2I", node, 0, 0)
-            case 27:  # OPENDIR
-                return struct.pack("<Q2I", node, 0, 0)
+            case 14 | 27:  # OPEN, OPENDIR
+                return self.open(node)
             case 28:  # READDIR
                 return self.listing(struct.unpack_from("<Q", body, 8)[0])
             case 15:  # READ
@@ -68,6 +62,15 @@ class Provider:
             case 2 | 36 | 42:  # FORGET, INTERRUPT, BATCH_FORGET
                 return None
         return errno.ENOSYS
+
+    def find(self, name: str) -> bytes | int:
+        found = next((number for number, known in self.names.items() if known == name), None)
+        return errno.ENOENT if found is None else struct.pack("<4Q2I", found, *[0] * 5) + self.attributes(found)
+
+    def open(self, node: int) -> bytes | None:
+        if node != ROOT:
+            tell(self.names[node])
+        return None if self.ways.get(node) == "hang on opening" else struct.pack("<Q2I", node, 0, 0)
 
     def listing(self, offset: int) -> bytes:
         entries = b""
