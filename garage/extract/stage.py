@@ -58,21 +58,18 @@ class _Recorded:
                 done[id(finished)] = found
                 while waiting and id(waiting[0]) in done:
                     task = waiting.popleft()
-                    yield task, self._outcome(task, done.pop(id(task)))
+                    yield task, self._outcome(done.pop(id(task)))
             if (item := next(rest, None)) is None:
                 return
             rest = chain([item], rest)
 
     @staticmethod
-    def _outcome(task: Task, result: Outcome | Failure) -> Outcome:
+    def _outcome(result: Outcome | Failure) -> Outcome:
         if isinstance(result, Outcome):
             return result
         kind = result.kind if result.kind in ("timeout", "memory") else "error"
-        reason = result.reason
-        if kind == "timeout" and task.file.kind != "file":
-            reason = f"its cloud provider took longer than {task.fetch_seconds:g} seconds, or reading it too long"
         # Without a digest: the one on record is that of other bytes, which may come back.
-        return Outcome(kind, reason[:500])
+        return Outcome(kind, result.reason[:500])
 
 
 @dataclass(slots=True)
