@@ -1,10 +1,12 @@
+import random
 from pathlib import Path
 
 import pytest
 
 from garage.config import Extraction
 from garage.extract import mail
-from garage.extract.model import Extracted, Unsupported
+from garage.extract.mirror import canonical
+from garage.extract.model import Extracted, ExtractError, Unsupported
 
 MESSAGE = (
     b"From: Ann <ann@x.org>\nSubject: Tea\nContent-Type: text/plain; charset=utf-8\n\nGr\xc3\xbcne Bl\xc3\xa4tter.\n"
@@ -86,3 +88,31 @@ def test_no_real_mail_fails_or_yields_encoded_data(shared: Path) -> None:
         ) or (
             path.name == "content_transfer_encoding_empty.eml"  # its author hid a number of 326 digits in it
         )
+
+
+RICH = (
+    b'From: =?utf-8?q?J=C3=B6hn?= <j@x.org>\nTo: A: b@x.org, "C, D" <d@x.org>;\nSubject: =?iso-2022-jp?B?GyRCJUYlOSVIGyhC?=\n'
+    b'Date: Mon, 3 Mar 2025 10:00:00 +0100\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n'
+    b'Content-Type: multipart/alternative; boundary="c"\n\n--c\nContent-Type: text/plain; format=flowed\n\nHi \nall\n> old\n'
+    b"--c\nContent-Type: text/html; charset=koi8-r\nContent-Transfer-Encoding: quoted-printable\n\n"
+    b"<table><tr><td>=D0=D2<td>x<tr><td>1<td>2</table><ul><li>a<li>b</ul>\n--c--\n--b\nContent-Type: message/rfc822\n\n"
+    b"From: k@x.org\nSubject: inner\n\nOn Mon, 3 Mar 2025, j@x.org wrote:\n> y\n--b\n"
+    b"Content-Type: application/pdf\nContent-Disposition: attachment; filename*0*=utf-8''%c3%bc; filename*1=.pdf\n"
+    b"Content-Transfer-Encoding: base64\n\nJVBERi0xLjQK\n--b--\n"
+)
+
+
+def test_damaged_copies_end_in_a_document_or_in_a_reason() -> None:
+    dice = random.Random(20250303)
+    for _ in range(400):
+        copy = bytearray(RICH[: dice.randrange(len(RICH) // 2, len(RICH) + 1)])
+        for _ in range(dice.randrange(20)):
+            copy[dice.randrange(len(copy))] ^= 1 << dice.randrange(8)
+        try:
+            found = read(bytes(copy))
+        except ExtractError:
+            continue
+        assert found.content == canonical(found.content)
+        ends = [0, *(part.end for part in found.parts)]
+        assert all(part.start >= end for part, end in zip(found.parts, ends, strict=False))
+        assert ends[-1] <= len(found.content)
