@@ -9,7 +9,7 @@ _SHAPE_LETTERS = 12  # a line with fewer letters says nothing that could be repe
 _LONG_LINE = 250
 _CHARACTERS_A_SPACE = 14
 _CHARACTERS_A_SIGN = 9
-_SIGNS = b'(){}[];="0123456789'
+_SIGNS = b'(){}[];,="0123456789'
 
 _LINK = re.compile(r"\W*(?:\[[^\]]*\](?:\(|:\s)|<a\s|https?://)")
 _LOCK_LINE = re.compile(

@@ -1,11 +1,12 @@
 """The time to cut a text is proportional to its length, whatever the text."""
 
 import time
+import tracemalloc
 from collections.abc import Iterable
 
 import pytest
 
-from garage.chunk import LANGUAGES, chunk
+from garage.chunk import LANGUAGES, ChunkSettings, chunk
 
 pytestmark = pytest.mark.slow
 
@@ -98,3 +99,29 @@ def test_no_repetition_takes_more_than_its_share(kind: str) -> None:
 def test_one_huge_line_takes_no_more_than_its_share(kind: str, unit: str, end: str, length: int) -> None:
     short, long = (unit * (size // len(unit)) + end + "\n" for size in (length // 8, length))
     assert seconds(kind, [long]) < LIMIT * seconds(kind, [short])
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit"), [("code:javascript", BUNDLE), ("prose", "x"), ("markdown", "x"), ("tabular", "x,")]
+)
+def test_one_huge_line_needs_memory_for_the_passages_kept_only(kind: str, unit: str) -> None:
+    text = unit * (8_000_000 // len(unit)) + "\n"
+    tracemalloc.start()
+    made = chunk(text, kind=kind)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    kept = sum(len(piece.text) for piece in made.chunks)
+    assert made.truncated > 1_000
+    # A passage of about a thousand characters has some fields beside its text.
+    assert peak < 2 * kept + 1_000_000 < len(text)
+
+
+@pytest.mark.parametrize(("kind", "size", "overlap"), [("prose", 1000, 150), ("code:text", 1200, 100)])
+def test_the_passages_of_a_line_without_any_separator_beyond_the_limit_are_counted(
+    kind: str, size: int, overlap: int
+) -> None:
+    length = 6_000_000
+    made = chunk("x" * length + "\n", kind=kind)
+    step = size - overlap
+    assert len(made.chunks) == ChunkSettings().max_chunks
+    assert len(made.chunks) + made.truncated == -(-(length + 1 - size) // step) + 1
