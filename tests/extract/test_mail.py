@@ -91,9 +91,11 @@ def test_no_real_mail_fails_or_yields_encoded_data(shared: Path) -> None:
 
 
 RICH = (
-    b'From: =?utf-8?q?J=C3=B6hn?= <j@x.org>\nTo: A: b@x.org, "C, D" <d@x.org>;\nSubject: =?iso-2022-jp?B?GyRCJUYlOSVIGyhC?=\n'
+    b'From: =?utf-8?q?J=C3=B6hn?= <j@x.org>\nTo: A: b@x.org, "C, D" <d@x.org>;\n'
+    b"Subject: =?iso-2022-jp?B?GyRCJUYlOSVIGyhC?=\n"
     b'Date: Mon, 3 Mar 2025 10:00:00 +0100\nContent-Type: multipart/mixed; boundary="b"\n\n--b\n'
-    b'Content-Type: multipart/alternative; boundary="c"\n\n--c\nContent-Type: text/plain; format=flowed\n\nHi \nall\n> old\n'
+    b'Content-Type: multipart/alternative; boundary="c"\n\n--c\n'
+    b"Content-Type: text/plain; format=flowed\n\nHi \nall\n> old\n"
     b"--c\nContent-Type: text/html; charset=koi8-r\nContent-Transfer-Encoding: quoted-printable\n\n"
     b"<table><tr><td>=D0=D2<td>x<tr><td>1<td>2</table><ul><li>a<li>b</ul>\n--c--\n--b\nContent-Type: message/rfc822\n\n"
     b"From: k@x.org\nSubject: inner\n\nOn Mon, 3 Mar 2025, j@x.org wrote:\n> y\n--b\n"
