@@ -20,28 +20,24 @@ _LINES = frozenset(
     (
         *("html", "body", "div", "section", "article", "main", "aside", "header", "footer", "nav", "address", "center"),
         *("form", "fieldset", "legend", "details", "summary", "dialog", "hgroup", "search", "figure", "figcaption"),
-        *("dl", "dt", "dd", "option", "textarea", "menu", "dir", "noframes", "frameset", "caption", "title"),
+        *("dl", "dt", "dd", "option", "textarea", "noframes", "frameset", "caption", "title"),
     )
 )
-_PARAGRAPHS = frozenset(("p", "ul", "ol", "blockquote", "pre", "listing", "xmp", "table", "hr", "plaintext"))
+_PARAGRAPHS = frozenset(
+    ("p", "ul", "ol", "menu", "dir", "blockquote", "pre", "listing", "xmp", "table", "hr", "plaintext")
+)
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _VERBATIM = frozenset(("pre", "listing", "xmp", "plaintext"))
 _LISTS = frozenset(("ul", "ol", "menu", "dir"))
 _CELLS = frozenset(("td", "th"))
-_HANDLED = (
-    _LINES
-    | _PARAGRAPHS
-    | _HEADINGS.keys()
-    | _LISTS
-    | _CELLS
-    | {"li", "tr", "a", "br", "img", "q", "wbr", "rt", "input"}
-)
+_HANDLED = _LINES | _PARAGRAPHS | _HEADINGS.keys() | _LISTS | _CELLS | {"li", "tr", "a", "br", "img", "q"}
 
 _INDENTS = 8  # deeper lists and quotations are written at this depth
 _TABLES = 8  # tables in tables; deeper ones are read as if they were not there
 _COLUMNS = 100
 _CELL_CHARS = 1_000  # a longer cell is a column of a page, not of a table
 _ROW_CHARS = 200
+_HEADING_CHARS = 300  # a longer one is a text that was made large
 _TARGET_CHARS = 120  # longer ones are made for counting clicks
 _TARGET = re.compile(r"(?:https?|ftp)://[^\s()<>\[\]\x00-\x1f]+|mailto:[^\s()<>\[\]?\x00-\x1f]+", re.IGNORECASE)
 
@@ -97,6 +93,7 @@ class Writer:
         self._lists: list[int | None] = []  # the number of the next item; None: not numbered
         self._links: list[tuple[_Block, int, int, str]] = []
         self._verbatim = 0
+        self._level = 0  # of the heading that is being written
 
     def text(self) -> str:
         """Everything written so far, ending with a line end."""
@@ -129,6 +126,8 @@ class Writer:
         elif self._verbatim:
             self._verbatim += tag in _VERBATIM
             self._new_line()
+        elif self._level and tag in _LINES:
+            self._block.pieces.append(" ")
         elif tag in _CELLS or tag == "tr":
             self._begin_cell(tag, node)
         else:
@@ -153,17 +152,25 @@ class Writer:
             if self._cells and not self._deeper_tables:
                 self._end_cell()
         elif tag in _HEADINGS:
-            self._flush(heading=_HEADINGS[tag])
-            self._block.gap = True
-        elif tag not in {"br", "img", "wbr", "rt", "hr", "input"}:
+            self._end_heading()
+        elif self._level and tag in _LINES:
+            self._block.pieces.append(" ")
+        elif tag not in {"br", "img", "hr"}:
             self._end_block(tag)
+
+    def _end_heading(self) -> None:
+        self._flush()
+        self._level = 0
+        self._block.gap = True
 
     def _begin_block(self, tag: str, node: "LexborNode") -> None:
         self._flush()
+        self._level = 0  # a paragraph or a list within a heading: its end tag was forgotten
         if tag in _PARAGRAPHS and not (tag in _LISTS and self._lists):
             self._block.gap = True
         if tag in _HEADINGS:
             self._block.gap, self._block.plain = True, False
+            self._level = _HEADINGS[tag]
         elif tag in _LISTS:
             start = node.attributes.get("start") or "" if tag == "ol" else ""
             self._lists.append((int(start) if start.isdecimal() and len(start) < 7 else 1) if tag == "ol" else None)
@@ -277,20 +284,20 @@ class Writer:
         if pieces and not pieces[-1].endswith("\n"):
             pieces.append("\n")
 
-    def _flush(self, *, heading: int = 0) -> None:
-        """Write the words since the last line as a paragraph, or as a heading of a level."""
+    def _flush(self) -> None:
+        """Write the words since the last line as a paragraph, or as the heading that they are in."""
         pieces = self._block.pieces
         if self._verbatim or not pieces:
             return
         self._block.pieces = []
         self._block.flushes += 1
-        lines = _tidied("".join(pieces), one_line=bool(heading))
+        lines = _tidied("".join(pieces), one_line=self._level > 0)
         if not lines:
             return
-        if heading:
+        if self._level and len(lines[0]) <= _HEADING_CHARS:
             self.heading = self.heading or lines[0]
             in_list = any(indent.first != "> " for indent in self._indents[-1])
-            lines = lines if in_list else [f"{'#' * heading} {lines[0]}"]
+            lines = lines if in_list else [f"{'#' * self._level} {lines[0]}"]
         else:
             lines = ["\\" + line if _LOOKS_LIKE_HEADING.match(line) else line for line in lines]
         self._add(lines)

@@ -81,6 +81,13 @@ def test_a_line_that_looks_like_a_heading_is_escaped() -> None:
     assert md("<p># of items</p>") == "\\# of items\n"
 
 
+def test_a_heading_is_one_line_whatever_it_holds_and_ends_where_a_paragraph_begins() -> None:
+    assert md("<h2><div>On</div><div>tea <span>and</span> ca<wbr>ke</div></h2>x") == "## On tea and cake\n\nx\n"
+    assert md("<h3>Forgotten<p>words<p>more") == "### Forgotten\n\nwords\n\nmore\n"
+    assert md("<h2>" + "large words " * 40 + "</h2>").startswith("large words")
+    assert md("<menu><li><h4>x</h4></menu>") == "- x\n"
+
+
 def test_the_words_for_a_picture_are_kept() -> None:
     assert md('<p>See <img src="x.png" alt="a red  house"> there<img src="y.png"></p>') == "See a red house there\n"
 
