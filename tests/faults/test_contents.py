@@ -19,7 +19,24 @@ from garage.store.lexical import has_bm25, make_tsvectors
 from garage.walk.errors import DeletionRefused, SourceUnavailable
 
 MIB = 1 << 20
-WORDS = ["the", "boat", "is", "late", "again", "and", "nobody", "at", "harbour", "knows", "why", "before", "spring", "or", "after", "it"]
+WORDS = [
+    "the",
+    "boat",
+    "is",
+    "late",
+    "again",
+    "and",
+    "nobody",
+    "at",
+    "harbour",
+    "knows",
+    "why",
+    "before",
+    "spring",
+    "or",
+    "after",
+    "it",
+]
 
 
 def write(path: Path, text: str) -> Path:
