@@ -7,7 +7,7 @@ import pytest
 
 from garage import fingerprint as digests
 from garage.config import Extraction
-from garage.extract import code, docx, markdown, pdf, registry, text
+from garage.extract import registry, text
 from garage.extract.mirror import canonical
 from garage.extract.model import ExtractError, Malformed, NoText, TooLarge, Unsupported
 from garage.extract.registry import EXTRACTORS, SUFFIXES, extract, extractor_of, fingerprint, read
