@@ -98,6 +98,23 @@ def test_every_file_says_what_it_must_say(everything: Results) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
+def test_what_a_mail_quotes_is_marked_and_what_it_encloses_is_not_read(everything: Results) -> None:
+    wrong = {}
+    for name, row in EXPECTED.items():
+        documents = everything[name][1] if "quoted" in row or "never" in row or "records" in row else []
+        text = words("\n".join(found.content for found in documents))
+        quoted = words(
+            "\n".join(found.content[p.start : p.end] for found in documents for p in found.parts if p.quoted)
+        )
+        unmarked = [phrase for phrase in row.get("quoted", ()) if words(phrase) not in quoted]
+        present = [phrase for phrase in row.get("never", ()) if words(phrase) in text]
+        if unmarked or present or len(documents) != row.get("records", len(documents)):
+            wrong[name] = (unmarked, present, len(documents))
+    assert wrong == {}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_every_text_is_a_mirror_and_every_part_lies_in_it(everything: Results) -> None:
     for name, (_, documents, _) in everything.items():
         assert len({document.record for document in documents}) == len(documents), name
