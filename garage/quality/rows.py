@@ -44,7 +44,7 @@ _FIELD = re.compile(r"\b[\w.]+=\S")
 _NUMBERS = re.compile(
     rf"(?:{_BYTES}|[{{\[(]*\s*(?:[-+]?(?:0x[0-9a-fA-F]+|\d[\d.eE+-]*)[uUlLfF]?[\s,;\])}}]+){{6,}}$)", re.VERBOSE
 )
-_ROW_OF_DATABASE = re.compile(r"INSERT INTO |\(.*\)[,;]$")
+_ROW_OF_DATABASE = re.compile(r"INSERT\sINTO\s|\(.*\)[,;]$")
 _PYTHON_FRAME = '\n  File "'
 # Words that only programs write.
 _MACHINE = re.compile(
@@ -104,7 +104,7 @@ def _is_data(line: str) -> bool:
     words = line.split(None, _FEWEST_WORDS)
     if len(words) < _FEWEST_WORDS and is_blob(line):
         return True
-    if line.startswith(("INSERT INTO ", "(")):
+    if line.startswith(("INSERT", "(")):
         return _ROW_OF_DATABASE.match(line) is not None
     # Numbers, unless the second word is one of a language: x in the first may be of hexadecimal.
     return (len(words) < 2 or not words[1].isalpha()) and _NUMBERS.match(line) is not None

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from garage.fingerprint import code_digest
 from garage.quality import Signal, Verdict, judge
 from garage.quality.sample import SAMPLE, sample
 from tests.quality import noise, writing
@@ -22,7 +21,6 @@ def lines(*parts: tuple[int, str]) -> str:
 
 STAMPED = "2024-03-01 10:00:00 burner {w}"
 HEX = "{w} 4d5f6e7a8b9c0d1e2f30"
-ADDRESS = "0x00007ff81234 {n} {n} {n}"
 
 
 @pytest.mark.parametrize(
@@ -32,18 +30,21 @@ ADDRESS = "0x00007ff81234 {n} {n} {n}"
         (lines((50, STAMPED), (50, "{w}")), False, ["timestamped lines"]),
         (lines((61, STAMPED), (39, "{w}")), True, ["timestamped lines"]),
         (lines((61, HEX), (39, "{w}")), False, ["hexadecimal runs a line"]),
-        (lines((50, STAMPED), (61, HEX)), False, ["timestamped lines"] * 0),
         (lines((100, HEX + " 4d5f6e7a8b9c0d1e2f30")), True, ["hexadecimal runs a line"]),
         (lines((66, "the burner reports no flame, try {n}"), (34, "{w}")), False, []),
         (lines((68, "the burner reports no flame, try {n}"), (34, "{w}")), False, ["repeated line shapes"]),
         (lines((85, "the burner reports no flame, try {n}"), (15, "{w}")), True, ["repeated line shapes"]),
         (lines((41, "  0x00007ff812{n}ab symbol{n}, {w}"), (59, "{w}")), False, ["dump-shaped lines"]),
-        (lines((71, "  0x00007ff812{n}ab symbol{n}, {w}"), (29, "{w}")), True, ["dump-shaped lines"]),
+        (
+            lines((71, "  0x00007ff812{n}ab symbol{n}, {w}"), (29, "{w}")),
+            True,
+            ["dump-shaped lines", "hexadecimal runs a line"],
+        ),
     ],
 )
 def test_limits_are_shares_of_lines(text: str, rejected: bool, names: list[str]) -> None:
     verdict = judge(text, kind="prose")
-    assert (verdict.rejected, [signal.name for signal in verdict.signals if signal.name in names]) == (rejected, names)
+    assert (verdict.rejected, [signal.name for signal in verdict.signals]) == (rejected, names)
 
 
 def test_two_suggestive_signals_reject_where_one_does_not() -> None:
@@ -124,7 +125,3 @@ def test_no_repetition_takes_more_than_its_share(unit: str, kind: str) -> None:
         return time.process_time() - start
 
     assert seconds(16_000) < 24 * max(seconds(2_000), 0.005)
-
-
-def test_a_changed_gate_has_another_digest() -> None:
-    assert len(code_digest("garage.quality")) == 16

@@ -1,4 +1,7 @@
-"""More noise, of kinds that were written before the gate had judged one of them."""
+"""More noise, written before the gate had judged one of them: 79 % was rejected at first.
+
+System calls, tracebacks, metrics and firewall rules were adjusted to afterwards; counters of interfaces were not.
+"""
 
 import base64
 import binascii
