@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from garage.extract.archive import attribute, local
-from garage.extract.tables import Limits, Sheet, markdown
+from garage.extract.tables import COLUMNS, Limits, Sheet, markdown
 
 if TYPE_CHECKING:
     from garage.extract.archive import Element
@@ -160,11 +160,18 @@ class Writer:
 
     def _table(self, table: "Element", depth: int) -> None:
         """Write a table; one of a single cell is a frame around text. What is repeated stands as often, in reason."""
-        rows = [list(_cells(row)) for row in _rows(table)]
-        if sum(map(len, rows)) == 1 and depth < _DEPTH:
-            self.blocks(next(cell for row in rows for cell in row), depth + 1)
-        else:
-            self.add(markdown([[line(cell, self._notes) for cell in row] for row in rows]))
+        rows = list(_rows(table))
+        cells = [cell for row in rows[:2] for cell in _cells(row)]
+        if len(rows) == len(cells) == 1 and depth < _DEPTH:
+            self.blocks(cells[0], depth + 1)
+            return
+        written: list[list[str]] = []
+        for row in rows:
+            texts: list[str] = []
+            for cell in _cells(row):
+                texts += [line(cell, self._notes)] * _repeated(cell, "number-columns-repeated")
+            written += [texts[:COLUMNS]] * (_repeated(row, "number-rows-repeated") if any(texts) else 1)
+        self.add(markdown(written))
 
     def _inline(self, element: "Element") -> tuple[str, "list[Element]"]:
         """The characters of a paragraph, and the shapes with text that hang on it."""
@@ -235,16 +242,13 @@ def _rows(table: "Element") -> Iterator["Element"]:
     for child in table:
         name = local(child)
         if name == "table-row":
-            for _ in range(_repeated(child, "number-rows-repeated") if len(child) and _filled(child) else 1):
-                yield child
+            yield child
         elif name in ("table-header-rows", "table-row-group", "table-rows"):
             yield from _rows(child)
 
 
 def _cells(row: "Element") -> Iterator["Element"]:
-    for cell in row.iterchildren("{*}table-cell", "{*}covered-table-cell"):
-        for _ in range(_repeated(cell, "number-columns-repeated")):
-            yield cell
+    yield from row.iterchildren("{*}table-cell", "{*}covered-table-cell")
 
 
 def _filled(row: "Element") -> bool:
@@ -290,6 +294,8 @@ class Sheets:
                 text = f"{text} [note: {remark[: self._limits.characters]}]".strip() if remark else text
             times = attribute(cell, "number-columns-repeated") or "1"
             count = int(times) if times.isdecimal() and len(times) < 10 else 1
+            if column > COLUMNS:
+                break
             if text:
                 cells.update(dict.fromkeys(range(column, column + min(count, _REPEATED)), text))
             column += count

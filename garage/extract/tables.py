@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 
 from garage.config import Extraction
 
+COLUMNS = 16_384
+"""Columns that a sheet has at most in the programs that people use."""
+
 SEPARATOR = " | "
 _GAP = 16  # empty cells in a row that are written; a wider gap says nothing more
 _WARNING_NAME = 100

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from garage.extract.archive import BROKEN, attribute, elements, forget, local
 from garage.extract.drawing import graphics, paragraph_text
 from garage.extract.numberformat import general, shown
-from garage.extract.tables import Limits, Sheet
+from garage.extract.tables import COLUMNS, Limits, Sheet
 
 if TYPE_CHECKING:
     from garage.extract.archive import Archive, Element
@@ -26,6 +26,7 @@ _BLOCK = 1024 * 1024
 _MARGINS = tuple(f"{{*}}{which}{what}" for what in ("Header", "Footer") for which in ("odd", "even", "first"))
 _MARGIN_CODES = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-MOQ-Za-z])')
 _PAGES = re.compile(r"\w*\s*&P(?:\s*\S+\s*&N)?|&N")
+_THREAD = 10  # times the limit of a cell
 _STRINGS = 5_000_000  # shared strings of one workbook
 
 
@@ -51,7 +52,7 @@ class Named:
 
 
 def sheets(archive: "Archive", main: str, root: "Element | None") -> list[Named]:
-    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none.
+    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none; no part is read twice.
 
     Where all that tells of them is damaged, they are found by their usual names.
     """
@@ -59,13 +60,17 @@ def sheets(archive: "Archive", main: str, root: "Element | None") -> list[Named]
     targets = {relation.identifier: relation for relation in relations}
     spare = iter([relation for relation in relations if relation.kind == "worksheet"])
     found: list[Named] = []
+    read: set[str] = set()
     for sheet in root.iterfind("{*}sheets/{*}sheet") if root is not None else ():
         identifier = attribute(sheet, "id")
         relation = targets.get(identifier) if identifier else next(spare, None)
         name = " ".join((sheet.get("name") or "").split()) or f"Sheet {len(found) + 1}"
+        if relation is not None and relation.target in read:
+            continue
         if relation is None:
             archive.warn(f"of the sheet {name}", "is missing")
         elif relation.kind == "worksheet":
+            read.add(relation.target)
             found.append(Named(name, relation.target, sheet.get("state", "visible") != "visible"))
     lost = archive.numbered("xl/worksheets/sheet") if archive.warnings and not found else []
     return found or [Named(f"Sheet {number}", part, hidden=False) for number, part in enumerate(lost, start=1)]
@@ -98,7 +103,8 @@ def write(book: Book, named: Named) -> Sheet:
     try:
         for _, element in elements(stream, ("{*}row", *_MARGINS), events=("end",)):
             if local(element) == "row":
-                sheet.row(_cells(book, element, sheet.position + 1, notes, sheet))
+                number = _row_number(element, sheet.position + 1)
+                sheet.row((number, _cells(book, element, notes.pop(number, {}), sheet)))
             else:
                 margins += [text for part in re.split("&[LCR]", element.text or "") if (text := _margin(part))]
             forget(element)
@@ -109,20 +115,21 @@ def write(book: Book, named: Named) -> Sheet:
     if sheet.full and (again := book.archive.open(named.part)) is not None:
         with suppress(*BROKEN):
             sheet.dropped = max(0, _count(again) - len(sheet.rows))
-    for (row, column), note in sorted(notes.items()):
+    for row, kept in sorted(notes.items()):
         if not sheet.full or row <= sheet.position:
-            sheet.below.append(f"{_letters(column)}{row} {note}")
+            sheet.below += [f"{_letters(column)}{row} {note}" for column, note in sorted(kept.items())]
     sheet.below += dict.fromkeys(margins)
     sheet.below += _drawn(book.archive, named.part)
     return sheet
 
 
-def _cells(
-    book: Book, row: "Element", usual: int, notes: dict[tuple[int, int], str], sheet: Sheet
-) -> tuple[int, dict[int, str]]:
-    """The number of a row and its cells by column, from 1; those without a value or note are not among them."""
+def _row_number(row: "Element", usual: int) -> int:
     said = row.get("r", "")
-    number = int(said) if said.isdecimal() and len(said) < 8 else usual
+    return int(said) if said.isdecimal() and len(said) < 8 else usual
+
+
+def _cells(book: Book, row: "Element", notes: dict[int, str], sheet: Sheet) -> dict[int, str]:
+    """The cells of a row by column, from 1; those without a value or note are not among them."""
     cells: dict[int, str] = {}
     column = 0
     for cell in row.iterchildren():
@@ -131,14 +138,14 @@ def _cells(
             continue
         match = _CELL.fullmatch(cell.get("r", ""))
         column = _column(match[1]) if match else column + 1
+        if column > COLUMNS:
+            break
         text = sheet.cell(_value(book, cell)) if len(cell) else ""
-        if note := notes.pop((number, column), None) if notes else None:
+        if note := notes.pop(column, None):
             text = f"{text} {note}" if text else note
         if text:
             cells[column] = text
-    for place in [place for place in notes if place[0] == number]:  # on cells that are not kept
-        cells[place[1]] = notes.pop(place)
-    return number, cells
+    return {**cells, **notes}  # notes on cells that are not kept
 
 
 def _value(book: Book, cell: "Element") -> str:
@@ -207,12 +214,12 @@ def _formats(root: "Element | None") -> Iterator[str]:
         yield "" if code.lower() == "general" else code
 
 
-def _notes(book: Book, part: str) -> dict[tuple[int, int], str]:
-    """Notes and threads of comments by row and column of their cell."""
+def _notes(book: Book, part: str) -> dict[int, dict[int, str]]:
+    """Notes and threads of comments by row and column of their cell; of a long thread the beginning."""
     relations = book.archive.relations(part)
     threads = [relation.target for relation in relations if relation.kind == "threadedComment"]
     legacy = [relation.target for relation in relations if relation.kind == "comments"]
-    found: dict[tuple[int, int], str] = {}
+    found: dict[int, dict[int, str]] = {}
     for name in threads or legacy:  # threads are kept in the old form too, behind a remark that says so
         root = book.archive.xml(name)
         for comment in root.iter("{*}comment", "{*}threadedComment") if root is not None else ():
@@ -221,10 +228,11 @@ def _notes(book: Book, part: str) -> dict[tuple[int, int], str]:
             text = " ".join(" ".join(bodies).split())[: book.limits.characters]
             if not match or not text:
                 continue
-            place = int(match[2]), _column(match[1])
+            row, column = found.setdefault(int(match[2]), {}), _column(match[1])
             author = book.authors.get(comment.get("personId", ""), "")
             note = f"[note: {author}: {text}]" if author else f"[note: {text}]"
-            found[place] = f"{found[place]} {note}" if place in found else note
+            if len(row.get(column, "")) < _THREAD * book.limits.characters:
+                row[column] = f"{row[column]} {note}" if column in row else note
     return found
 
 
