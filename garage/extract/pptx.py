@@ -37,10 +37,9 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     meta = archive.core()
     targets = {relation.identifier: relation.target for relation in archive.relations(main)}
     listed = root.iterfind("{*}sldIdLst/{*}sldId") if root is not None else ()
-    slides = list(
-        dict.fromkeys(targets.get(attribute(slide, "id") or "", f"slide {attribute(slide, 'id')}") for slide in listed)
-    )
-    if archive.warnings and not any(slides):  # all that tells of them is damaged
+    named = [attribute(slide, "id") or "" for slide in listed]
+    slides = list(dict.fromkeys(targets.get(identifier, f"slide {identifier}") for identifier in named))  # none twice
+    if archive.warnings and not any(slide in archive for slide in slides):  # all that tells of them is damaged
         slides = archive.numbered("ppt/slides/slide")
     if not slides and archive.warnings:
         raise Malformed(archive.warnings[0], meta=meta)

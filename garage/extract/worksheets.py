@@ -52,7 +52,7 @@ class Named:
 
 
 def sheets(archive: "Archive", main: str, root: "Element | None") -> list[Named]:
-    """The sheets of rows in their order; those that are one chart, or that the file has lost, are none; no part is read twice.
+    """The sheets of rows in their order, none twice; those that are one chart, or that the file has lost, are none.
 
     Where all that tells of them is damaged, they are found by their usual names.
     """
