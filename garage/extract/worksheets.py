@@ -26,6 +26,7 @@ _BLOCK = 1024 * 1024
 _MARGINS = tuple(f"{{*}}{which}{what}" for what in ("Header", "Footer") for which in ("odd", "even", "first"))
 _MARGIN_CODES = re.compile(r'&(?:"[^"]*"|K[0-9A-Fa-f]{6}|K\d\d[+-]\d{3}|\d+|[A-MOQ-Za-z])')
 _PAGES = re.compile(r"\w*\s*&P(?:\s*\S+\s*&N)?|&N")
+_FORMAT = 255  # characters of a number format in the programs that people use
 _THREAD = 10  # times the limit of a cell
 _STRINGS = 5_000_000  # shared strings of one workbook
 
@@ -211,7 +212,7 @@ def _formats(root: "Element | None") -> Iterator[str]:
         identifier = style.get("numFmtId", "0")
         usual = BUILTIN_FORMATS.get(int(identifier), "") if identifier.isdecimal() else ""
         code = own.get(identifier, usual)
-        yield "" if code.lower() == "general" else code
+        yield "" if code.lower() == "general" or len(code) > _FORMAT else code
 
 
 def _notes(book: Book, part: str) -> dict[int, dict[int, str]]:

@@ -272,3 +272,15 @@ def test_text_hidden_in_entities_is_not_read(tmp_path: Path) -> None:
 def test_files_that_hold_no_rows(raw: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         read(raw)
+
+
+def test_a_sheet_that_is_listed_twice_is_read_once() -> None:
+    book = workbook('<sheet name="One" r:id="a"/><sheet name="Two" r:id="a"/>')
+    assert read(package(f"<row>{number('7')}</row>", xl__workbook_xml=book)).content == "## One\n7\n"
+
+
+def test_a_number_format_of_absurd_length_counts_as_none() -> None:
+    code = "0" * 200 + "[" * 200
+    formats = f'<numFmts><numFmt numFmtId="200" formatCode="{code}"/></numFmts>'
+    styles = f'<styleSheet xmlns="{MAIN}">{formats}<cellXfs><xf numFmtId="200"/></cellXfs></styleSheet>'
+    assert read(package('<row><c s="0"><v>1.5</v></c></row>', xl__styles_xml=styles)).content == "## One\n1.5\n"
