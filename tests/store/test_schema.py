@@ -117,15 +117,17 @@ def test_an_edited_migration_is_refused(database: Database) -> None:
 def test_a_migration_that_fails_leaves_nothing_and_holds_no_lock(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    broken = Migration(2, "broken", "create table half (x integer); select 1 / 0;")
-    monkeypatch.setattr(schema, "migrations", lambda: [*migrations()[:1], broken])
+    known = migrations()
+    number = len(known) + 1
+    broken = Migration(number, "broken", "create table half (x integer); select 1 / 0;")
+    monkeypatch.setattr(schema, "migrations", lambda: [*known, broken])
     for _ in range(2):
         with pytest.raises(psycopg.errors.DivisionByZero):
             migrate(database)
     assert "half" not in tables(database.url)
-    repaired = Migration(2, "repaired", "create table whole (x integer)")
-    monkeypatch.setattr(schema, "migrations", lambda: [*migrations()[:1], repaired])
-    assert migrate(database) == [2]
+    repaired = Migration(number, "repaired", "create table whole (x integer)")
+    monkeypatch.setattr(schema, "migrations", lambda: [*known, repaired])
+    assert migrate(database) == [number]
     assert "whole" in tables(database.url)
 
 
@@ -199,4 +201,13 @@ def test_every_table_refers_to_its_source_so_that_one_can_be_removed(database: D
             "select conrelid::regclass::text from pg_constraint"
             " where confrelid = 'sources'::regclass and confdeltype = 'c'"
         ).fetchall()
-    assert {"source_files", "documents", "chunks", "ingest_outcomes", "stage_runs", "refusals"} == {n for (n,) in found}
+    of_sources = {
+        "source_files",
+        "documents",
+        "chunks",
+        "ingest_outcomes",
+        "stage_runs",
+        "refusals",
+        "git_repositories",
+    }
+    assert of_sources == {name for (name,) in found}
