@@ -15,6 +15,8 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -32,6 +34,7 @@ FailureKind = Literal["timeout", "memory", "crash", "error"]
 
 _START_SECONDS = 60.0  # for a worker to start on a machine that is short of everything
 _EXIT_SECONDS = 2.0  # between hanging up and the end of the process
+_LATE_SECONDS = 5.0  # beyond its limit: then not even the kernel's timer ended the worker
 _STARTS = 3  # failed ones in a row
 _PIPELINE = 4  # items that a worker may hold: it never waits for the next, and a slow one holds up few
 _SMALL = 8 * 1024  # bytes; larger items are sent to an idle worker only, see `_Worker.takes`
@@ -76,6 +79,7 @@ class _Worker:
     lifeline: int
     held: deque[_Pending] = field(default_factory=deque)
     ready: bool = False
+    since: float = 0.0  # when it began with the first item that it holds, or could have
 
     def takes(self, pending: _Pending, depth: int) -> bool:
         """Whether sending it the item now cannot block.
@@ -91,20 +95,26 @@ class _Worker:
             self.connection.send_bytes(pending.message)
         except (BrokenPipeError, ConnectionResetError):
             return False
+        if not self.held:
+            self.since = time.monotonic()
         self.held.append(pending)
         return True
 
     def end(self, *, patience: float = 0) -> int:
         """Kill the worker and all that it started; return its exit code, negative for a signal.
 
-        One that hung up on its own accord is first given `patience` seconds to exit with the code that it means to.
+        One that hung up on its own accord is first given `patience` seconds to exit with the code that it means to. One
+        that waits in the kernel for a file system that does not answer cannot be killed, and is left behind.
         """
         if patience:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(patience)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        code = self.process.wait()
+        try:
+            code = self.process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            code = -signal.SIGALRM
         self.connection.close()
         os.close(self.lifeline)
         return code
@@ -139,6 +149,7 @@ class Isolated:
         self._workers: list[_Worker] = []
         self._returned: deque[_Pending] = deque()
         self._failed_starts = 0
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -147,6 +158,9 @@ class Isolated:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._end(list(self._workers))
+        if self._scratch is not None:
+            self._scratch.cleanup()
+            self._scratch = None
 
     def map(self, function: Callable[[T], R], items: Iterable[T], *, ahead: int) -> Iterator[tuple[T, R | Failure]]:
         """Yield each item with its result, or with why there is none, in the order in which they are done.
@@ -165,11 +179,29 @@ class Isolated:
                 busy: dict[object, _Worker] = {worker.connection: worker for worker in self._workers if worker.held}
                 if not busy:
                     return
-                for connection in wait([worker.connection for worker in busy.values()]):
+                heard = wait([worker.connection for worker in busy.values()], self._patience())
+                for connection in heard:
                     yield from self._received(busy[connection])
+                if not heard:
+                    yield from self._abandoned()
         finally:
             self._returned.clear()
             self._end([worker for worker in self._workers if worker.held])
+
+    def _patience(self) -> float | None:
+        """Seconds until a worker is late; None when none is at work."""
+        begun = [worker.since for worker in self._workers if worker.held and worker.ready]
+        if not begun:
+            return None
+        return max(0.0, min(begun) + self._seconds + _LATE_SECONDS - time.monotonic())
+
+    def _abandoned(self) -> Iterator[tuple[Any, Failure]]:
+        """Give up the workers that are late, and with each the item that it works on."""
+        latest = time.monotonic() - self._seconds - _LATE_SECONDS
+        for worker in [one for one in self._workers if one.held and one.ready and one.since <= latest]:
+            blamed = worker.held.popleft()
+            self._bury(worker, patience=0.0)
+            yield blamed.item, self._cause(-signal.SIGALRM)
 
     def _feed(self, function: Callable[[T], R], messages: Iterator[_Pending], ahead: int) -> None:
         """Hand out items until every worker has enough or `ahead` of them are on their way."""
@@ -213,6 +245,7 @@ class Isolated:
             word, result = "failed", Failure("error", _line(error), "".join(traceback.format_exception(error)))
         if word == "ready":
             worker.ready = True
+            worker.since = time.monotonic()
             self._failed_starts = 0
         elif word == "unusable":
             raise _unavailable(result)
@@ -221,13 +254,15 @@ class Isolated:
         else:
             if word == "memory":
                 result = Failure("memory", f"it needs more than {self._memory_bytes // 2**20} MiB of memory")
-            yield worker.held.popleft().item, result
+            item = worker.held.popleft().item
+            worker.since = time.monotonic()
+            yield item, result
 
-    def _bury(self, worker: _Worker) -> int:
+    def _bury(self, worker: _Worker, *, patience: float = _EXIT_SECONDS) -> int:
         """Forget a worker that is gone or of no more use, and take back the items that it had not begun with."""
         self._workers.remove(worker)
         self._returned.extendleft(reversed(worker.held))
-        code = worker.end(patience=_EXIT_SECONDS)
+        code = worker.end(patience=patience)
         if not worker.ready:
             self._failed_starts += 1
             if self._failed_starts >= _STARTS:
@@ -244,12 +279,15 @@ class Isolated:
         ours, theirs = Pipe()
         lifeline_end, lifeline = os.pipe()
         arguments = [str(theirs.fileno()), str(lifeline_end)]
+        if self._scratch is None:  # for what they leave behind when they are killed
+            self._scratch = tempfile.TemporaryDirectory(prefix="garage-work-", ignore_cleanup_errors=True)
+        environment = {"PYTHONPATH": os.pathsep.join(_search_path()), "TMPDIR": self._scratch.name}
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _BOOT, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(_search_path())},
+                env={**os.environ, **environment},
                 pass_fds=(theirs.fileno(), lifeline_end),
                 start_new_session=True,  # an interrupt typed at the terminal is for the parent to act on
             )

@@ -3,6 +3,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
+from garage import isolation
 from garage.isolation import Failure, Isolated, WorkersUnavailable
 
 MIB = 2**20
@@ -398,3 +400,38 @@ def test_workers_find_this_package_when_the_search_path_no_longer_names_it(monke
     monkeypatch.chdir("/")
     with Isolated(workers=1, seconds=10, memory_bytes=1 << 28) as workers:
         assert [result for _, result in workers.map(os.path.basename, ["/a/b"], ahead=1)] == ["b"]
+
+
+def deaf(item: int) -> int:
+    """Ignores the timer that would end it, as a process does that waits in the kernel for a file system."""
+    if item == 3:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+        time.sleep(600)
+    return item
+
+
+def test_a_worker_that_its_timer_cannot_end_is_given_up_with_the_item_it_works_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(isolation, "_LATE_SECONDS", 0.5)
+    with Isolated(workers=2, seconds=1, memory_bytes=256 << 20) as workers:
+        results = dict(workers.map(deaf, range(20), ahead=8))
+    failed = {item: result for item, result in results.items() if isinstance(result, Failure)}
+    assert [(item, failure.kind) for item, failure in failed.items()] == [(3, "timeout")]
+    assert len(results) == 20
+
+
+def leave_a_file(item: int) -> str:
+    handle, name = tempfile.mkstemp()
+    os.close(handle)
+    if item == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return name
+
+
+def test_what_a_killed_worker_leaves_in_its_folder_for_such_files_goes_with_the_workers() -> None:
+    with Isolated(workers=1, seconds=30, memory_bytes=256 << 20) as workers:
+        results = dict(workers.map(leave_a_file, range(3), ahead=1))
+        folder = Path(str(results[0])).parent
+        assert len(list(folder.iterdir())) == 3
+    assert not folder.exists()

@@ -1,14 +1,12 @@
 """Reading pictures of text: the one place that calls Tesseract.
 
-The picture goes to it through a pipe and the words come back through another, so a worker that is killed leaves no
-file behind; it runs in the worker's process group, which is what gets killed. It is told to use one thread, since there
-is a worker for every core.
+It runs in the worker's process group, which is what gets killed, and its files lie in the folder that the worker has
+for such, which goes with it. It is told to use one thread, since there is a worker for every core.
 """
 
 import os
 import re
 import statistics
-import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -101,36 +99,35 @@ class Reader:
         return _text(words)
 
     def _words(self, grey: "Image", until: float, dpi: int) -> list[_Word]:
-        said = self._said(grey, until, "-l", "+".join(self.languages), "--dpi", str(dpi), "tsv")
+        said = self._said(grey, until, "image_to_data", lang="+".join(self.languages), config=f"--dpi {dpi}")
         if said is None:
             raise Malformed("Tesseract cannot read the picture")
         return list(_words(said))
 
     def _upright(self, grey: "Image", until: float) -> "Image | None":
         """The picture the right way up, where it is not and Tesseract can tell."""
-        said = self._said(grey, until, "-l", tools.ORIENTATION, "--psm", "0") if self.turns else None
+        said = self._said(grey, until, "image_to_osd") if self.turns else None
         found = _TURNED.search(said or "")
         if found is None or float(found[2]) < _TURN_CONFIDENCE:
             return None
         return grey.rotate(-int(found[1]), expand=True)
 
-    def _said(self, grey: "Image", until: float, *arguments: str) -> str | None:
+    def _said(self, grey: "Image", until: float, question: str, **arguments: str) -> str | None:
         """What Tesseract writes about a picture; None when it gives up on it."""
+        import pytesseract
+
         seconds = until - time.monotonic()
         if seconds <= 0:
             raise OutOfTime
+        pytesseract.pytesseract.tesseract_cmd = self.program
+        os.environ["OMP_THREAD_LIMIT"] = "1"
+        grey.format = "PPM"  # what it is written as: PNG would be packed for nothing
         try:
-            done = subprocess.run(
-                [self.program, "stdin", "stdout", *arguments],
-                input=b"P5 %d %d 255\n" % grey.size + grey.tobytes(),
-                capture_output=True,
-                timeout=seconds,
-                check=False,
-                env={**os.environ, "OMP_THREAD_LIMIT": "1"},
-            )
-        except subprocess.TimeoutExpired as error:
+            return str(getattr(pytesseract, question)(grey, timeout=seconds, **arguments))
+        except pytesseract.TesseractError:
+            return None
+        except RuntimeError as error:  # so it says that the time is over
             raise OutOfTime from error
-        return None if done.returncode else done.stdout.decode(errors="replace")
 
 
 def reader(settings: Extraction) -> Reader:

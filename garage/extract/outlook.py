@@ -11,13 +11,13 @@ from garage.extract.charset import codec, decode_as
 from garage.extract.mailparse import begins, parse
 from garage.extract.markup import to_markdown
 from garage.extract.mirror import JSON, clean_line
-from garage.extract.model import Extracted, Unsupported
+from garage.extract.model import Extracted, NoText, Unsupported
 
 if TYPE_CHECKING:
     from oxmsg.storage import Storage
 
 NAME = "outlook"
-LIBRARIES = ("python-oxmsg", "olefile", "striprtf", *message.LIBRARIES)
+LIBRARIES = ("python-oxmsg", "olefile", *message.LIBRARIES)
 SETTINGS: tuple[str, ...] = ()
 TOOLS: tuple[str, ...] = ()
 SUFFIXES = {".msg": "prose"}
@@ -223,13 +223,14 @@ def _body(item: _Properties) -> tuple[str, tuple[str, ...]]:
         marked = to_markdown(html, charset=item.encoding, fences=False)
         return marked.text, marked.warnings
     if packed := item.stream(_RTF, _BYTES):
-        from striprtf.striprtf import rtf_to_text
-
+        from garage.extract import rtf
         from garage.extract.lzfu import unpacked
 
         try:
-            rich = unpacked(packed).decode("cp1252", "replace")
-            return str(rtf_to_text(rich, errors="replace")), ()  # type: ignore[no-untyped-call]  # no annotations
+            found = rtf.extract(unpacked(packed), name="", settings=Extraction())
+            return found.content, found.warnings
+        except NoText:
+            return "", ()
         except Exception:  # noqa: BLE001 - the header is worth finding whatever its body is like
             return "", ("its body cannot be read",)
     return "", ()
