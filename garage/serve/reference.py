@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from garage.config import json_schema
+from garage.serve import formats
 
-SCHEMA_FILE, PAGE_FILE = "garage.schema.json", "configuration.md"
+SCHEMA_FILE, PAGE_FILE, FORMATS_FILE = "garage.schema.json", "configuration.md", "formats.md"
 _INTRODUCTION = """\
 # Configuration
 
@@ -65,7 +66,8 @@ def page_text() -> str:
 def write(folder: Path) -> list[Path]:
     """Writes the pages into `folder`; returns those that changed."""
     changed = []
-    for name, text in ((SCHEMA_FILE, schema_text()), (PAGE_FILE, page_text())):
+    pages = ((SCHEMA_FILE, schema_text()), (PAGE_FILE, page_text()), (FORMATS_FILE, formats.page_text()))
+    for name, text in pages:
         path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")

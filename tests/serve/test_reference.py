@@ -53,5 +53,5 @@ def test_the_schema_accepts_every_default() -> None:
 
 
 def test_pages_are_written_once(tmp_path: Path) -> None:
-    assert {path.name for path in write(tmp_path)} == {"garage.schema.json", "configuration.md"}
+    assert {path.name for path in write(tmp_path)} == {"garage.schema.json", "configuration.md", "formats.md"}
     assert write(tmp_path) == []
