@@ -15,16 +15,16 @@ _SAYS = {
     "epub": "The chapters in the order of the book.",
     "pdf": "Text page by page; tables as rows; scanned pages through Tesseract, within the limits of `extraction`; form"
     " fields and notes; attachments by name.",
-    "image": "What Tesseract recognises. A picture without text is found by its name and by what its file tells, such as"
-    " the date.",
+    "image": "What Tesseract recognises. A picture without text is found by its name and by what its file tells, such"
+    " as the date.",
     "docx": "Headings, lists, tables, text boxes, notes, comments, headers and footers.",
     "pptx": "A section a slide: text, tables, charts and diagrams, notes and comments.",
     "xlsx": "A section a sheet and a line a row, as the cells are shown; notes beside their cells.",
     "spreadsheet": "Workbooks of older and binary kinds: a section a sheet and a line a row.",
     "odf": "Text, sheets, slides and drawings of OpenDocument, with notes and tables.",
     "rtf": "Text with tables, footnotes and headers.",
-    "mail": "Subject, people and date, then the body; quoted words are marked; enclosed mails once; attachments by name."
-    " Always a communication.",
+    "mail": "Subject, people and date, then the body; quoted words are marked; enclosed mails once; attachments by"
+    " name. Always a communication.",
     "mbox": "The same, every message a document of its own.",
     "outlook": "The same, from Outlook's own file.",
     "calendars": "A section an event: when, where, who, and how it repeats in words.",
@@ -37,11 +37,11 @@ _INTRODUCTION = """\
 
 <!-- Written by `python -m garage.serve.reference` from the extractors' tables; change those instead. -->
 
-The end of a file's name, or its whole name, decides how it is read. What is in no table is left out by the walk. A source
-of `kind: messages` is the `chat.db` of Apple's Messages: every conversation is a document, every message a passage.
+The end of a file's name, or its whole name, decides how it is read. What is in no table is left out by the walk. A
+source of `kind: messages` is the `chat.db` of Apple's Messages: every conversation is a document, every message a passage.
 
-Whatever the kind, a file that cannot be read, or that holds nothing that a person wrote, becomes an outcome with a reason;
-`garage outcomes` lists them.
+Whatever the kind, a file that cannot be read, or that holds nothing that a person wrote, becomes an outcome with a
+reason; `garage outcomes` lists them.
 
 | Kind | Names | What becomes of it |
 |---|---|---|
