@@ -38,7 +38,7 @@ _INTRODUCTION = """\
 <!-- Written by `python -m garage.serve.reference` from the extractors' tables; change those instead. -->
 
 The end of a file's name, or its whole name, decides how it is read. What is in no table is left out by the walk. A
-source of `kind: messages` is the `chat.db` of Apple's Messages: every conversation is a document, every message a passage.
+source of `kind: messages` is the `chat.db` of Apple's Messages: a conversation is a document, a message a passage.
 
 Whatever the kind, a file that cannot be read, or that holds nothing that a person wrote, becomes an outcome with a
 reason; `garage outcomes` lists them.
