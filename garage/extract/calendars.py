@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from garage.config import Extraction
-from garage.extract.markup import to_markdown
 from garage.extract.mirror import JSON, canonical, clean_line, decode, looks_binary
 from garage.extract.model import Extracted, NoText, Unsupported
 from garage.extract.recurrence import in_words
+from garage.extract.web.markup import to_markdown
 from garage.extract.when import between, moment, span, zone
 
 if TYPE_CHECKING:

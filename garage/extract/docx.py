@@ -35,8 +35,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     from docx import Document
     from lxml.etree import XMLSyntaxError
 
-    from garage.extract import ooxml
-    from garage.extract.archive import memory_or, opened
+    from garage.extract.office import ooxml
+    from garage.extract.office.archive import memory_or, opened
 
     del name, settings
     archive = opened(raw)
@@ -56,8 +56,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
 def _read(document: "Document", warnings: Iterable[str]) -> Extracted:
     from docx.oxml.ns import qn
 
-    from garage.extract.ooxml import core_properties, related
-    from garage.extract.wordprocessing import Styles, Writer, flatten, notes
+    from garage.extract.office.ooxml import core_properties, related
+    from garage.extract.office.wordprocessing import Styles, Writer, flatten, notes
 
     root, part = document.element, document.part
     flatten(root)

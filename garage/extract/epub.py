@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from garage.config import Extraction
-from garage.extract import markup
 from garage.extract.mirror import JSON, canonical, clean_line, clean_metadata, clean_text
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
+from garage.extract.web import markup
 
 if TYPE_CHECKING:
-    from garage.extract.archive import Archive, Element
+    from garage.extract.office.archive import Archive, Element
 
 NAME = "epub"
 LIBRARIES = ("lxml", *markup.LIBRARIES)
@@ -38,7 +38,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         TooLarge: it unpacks to more than a book ever would.
         Malformed: it is no archive, or all that could have held text is damaged.
     """
-    from garage.extract.archive import Archive
+    from garage.extract.office.archive import Archive
 
     del name, settings
     archive = Archive(raw)
@@ -120,7 +120,7 @@ def _refuse_locked(archive: "Archive", pages: list[str]) -> None:
 
 
 def _meta(root: "Element | None") -> dict[str, JSON]:
-    from garage.extract.archive import local
+    from garage.extract.office.archive import local
 
     said: dict[str, list[str]] = {}
     for item in (item for meta in root.iter("{*}metadata") for item in meta) if root is not None else ():

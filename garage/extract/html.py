@@ -3,9 +3,9 @@
 import re
 
 from garage.config import Extraction
-from garage.extract import markup
 from garage.extract.mirror import canonical, clean_line, clean_metadata, looks_binary
 from garage.extract.model import Extracted, Unsupported
+from garage.extract.web import markup
 
 NAME = "html"
 LIBRARIES = markup.LIBRARIES
@@ -49,9 +49,9 @@ def _archived(raw: bytes) -> tuple[bytes, str | None]:
     Raises:
         Unsupported: it holds no page.
     """
-    from garage.extract.mailheaders import parameters, raw_header
-    from garage.extract.mailparse import parse
-    from garage.extract.mimebody import body_bytes, content_type
+    from garage.extract.mime.mailheaders import parameters, raw_header
+    from garage.extract.mime.mailparse import parse
+    from garage.extract.mime.mimebody import body_bytes, content_type
 
     archive, _ = parse(raw)
     for part in archive.walk():

@@ -9,10 +9,10 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from garage.config import Extraction
-from garage.extract import ocr
-from garage.extract.image_facts import facts_of
 from garage.extract.mirror import JSON, canonical
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, TooLarge, Unsupported
+from garage.extract.pages import ocr
+from garage.extract.pages.image_facts import facts_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -3,8 +3,9 @@
 import re
 
 from garage.config import Extraction
-from garage.extract import message, outlook
-from garage.extract.mailparse import begins, parse
+from garage.extract import outlook
+from garage.extract.mime import message
+from garage.extract.mime.mailparse import begins, parse
 from garage.extract.mirror import looks_binary
 from garage.extract.model import Extracted, Unsupported
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from garage.config import Extraction
-from garage.extract import message
-from garage.extract.mailheaders import raw_header
-from garage.extract.mailparse import begins, parse
+from garage.extract.mime import message
+from garage.extract.mime.mailheaders import raw_header
+from garage.extract.mime.mailparse import begins, parse
 from garage.extract.mirror import clean_line, looks_binary
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, Unsupported
 

@@ -9,7 +9,7 @@ from garage.extract.mirror import JSON, canonical, clean_line, clean_text
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
 
 if TYPE_CHECKING:
-    from garage.extract.archive import Archive, Element
+    from garage.extract.office.archive import Archive, Element
 
 NAME = "odf"
 LIBRARIES = ("lxml",)
@@ -48,7 +48,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         TooLarge: it unpacks to more than a document of text ever would.
         Malformed: the archive or its content is damaged.
     """
-    from garage.extract.archive import BROKEN, Archive, parsed
+    from garage.extract.office.archive import BROKEN, Archive, parsed
 
     del name
     warnings: list[str] = []
@@ -73,8 +73,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
 
 
 def _document(root: "Element", roots: "list[Element]", warnings: list[str]) -> Extracted:
-    from garage.extract.archive import local
-    from garage.extract.opendocument import Writer
+    from garage.extract.office.archive import local
+    from garage.extract.office.opendocument import Writer
 
     body = next(root.iterfind("{*}body/*"), None)
     if body is None:
@@ -105,9 +105,9 @@ def _document(root: "Element", roots: "list[Element]", warnings: list[str]) -> E
 
 
 def _sheets(data: bytes, others: "list[Element]", settings: Extraction, warnings: list[str]) -> Extracted:
-    from garage.extract.archive import BROKEN, elements, forget, local
-    from garage.extract.opendocument import Sheets
-    from garage.extract.tables import Limits, text
+    from garage.extract.office.archive import BROKEN, elements, forget, local
+    from garage.extract.office.opendocument import Sheets
+    from garage.extract.office.tables import Limits, text
 
     found = Sheets(Limits.of(settings))
     roots = list(others)
@@ -146,7 +146,7 @@ def _refuse_locked(archive: "Archive") -> None:
 
 def _meta(roots: "list[Element]") -> dict[str, JSON]:
     """Title, author, dates and the like under the names that all kinds of file share."""
-    from garage.extract.archive import local
+    from garage.extract.office.archive import local
 
     said: dict[str, JSON] = {}
     keywords: list[JSON] = []

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from garage.config import Extraction
-from garage.extract import message
-from garage.extract.charset import codec, decode_as
-from garage.extract.mailparse import begins, parse
-from garage.extract.markup import to_markdown
+from garage.extract.mime import message
+from garage.extract.mime.mailparse import begins, parse
 from garage.extract.mirror import JSON, clean_line
 from garage.extract.model import Extracted, NoText, Unsupported
+from garage.extract.web.charset import codec, decode_as
+from garage.extract.web.markup import to_markdown
 
 if TYPE_CHECKING:
     from oxmsg.storage import Storage
@@ -153,7 +153,7 @@ def _names(root: "Storage") -> dict[int, int]:
 def _letter(item: _Properties, named: dict[int, int], *, depth: int) -> message.Letter:
     from email.parser import HeaderParser
 
-    from garage.extract.mailheaders import addresses, date, header
+    from garage.extract.mime.mailheaders import addresses, date, header
 
     headers = HeaderParser().parsestr(item.text(_HEADERS) or "")
     attachments, enclosed, warnings = _attached(item, named, depth)
@@ -224,7 +224,7 @@ def _body(item: _Properties) -> tuple[str, tuple[str, ...]]:
         return marked.text, marked.warnings
     if packed := item.stream(_RTF, _BYTES):
         from garage.extract import rtf
-        from garage.extract.lzfu import unpacked
+        from garage.extract.mime.lzfu import unpacked
 
         try:
             found = rtf.extract(unpacked(packed), name="", settings=Extraction())

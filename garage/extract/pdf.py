@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NoReturn
 
 from garage.config import Extraction
-from garage.extract import pdf_extras
 from garage.extract.mirror import JSON, canonical
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
-from garage.extract.pdf_scans import Scans, read_scans
-from garage.extract.pdf_tables import closer
-from garage.extract.pdf_text import PageText, quiet, read_pages
+from garage.extract.pages import pdf_extras
+from garage.extract.pages.pdf_scans import Scans, read_scans
+from garage.extract.pages.pdf_tables import closer
+from garage.extract.pages.pdf_text import PageText, quiet, read_pages
 
 if TYPE_CHECKING:
     from pypdf import PdfReader

@@ -25,8 +25,8 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         TooLarge: it unpacks to more than a presentation ever would.
         Malformed: the archive, its main part, or all that could have held text is damaged.
     """
-    from garage.extract.archive import Archive, attribute, local
-    from garage.extract.slides import Writer, authors
+    from garage.extract.office.archive import Archive, attribute, local
+    from garage.extract.office.slides import Writer, authors
 
     del name, settings
     archive = Archive(raw)

@@ -33,11 +33,11 @@ from garage.extract import (
     spreadsheet,
     subtitles,
     text,
-    tools,
     xlsx,
 )
 from garage.extract.mirror import clean_line, has_text
 from garage.extract.model import Extracted, ExtractError, Malformed, NoText, TooLarge, Unsupported
+from garage.extract.pages import tools
 from garage.fingerprint import code_digest
 
 _READ = 1024 * 1024

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from garage.config import Extraction
 from garage.extract.mirror import JSON, canonical, clean_line, clean_text
 from garage.extract.model import Extracted, Malformed, NoText, Unsupported
-from garage.extract.rtf_words import (
+from garage.extract.office.rtf_words import (
     CHARACTERS,
     CHARSETS,
     CONTEXTS,
@@ -21,7 +21,7 @@ from garage.extract.rtf_words import (
     SKIPPED,
     symbol,
 )
-from garage.extract.rtf_writer import Paragraph, Writer
+from garage.extract.office.rtf_writer import Paragraph, Writer
 
 NAME = "rtf"
 LIBRARIES = ()

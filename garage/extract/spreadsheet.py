@@ -7,8 +7,8 @@ import re
 from garage.config import Extraction
 from garage.extract.mirror import canonical
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText
-from garage.extract.numberformat import general
-from garage.extract.tables import Limits, Sheet, text
+from garage.extract.office.numberformat import general
+from garage.extract.office.tables import Limits, Sheet, text
 
 NAME = "spreadsheet"
 LIBRARIES = ("python-calamine",)
@@ -31,7 +31,7 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
     """
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError, SheetTypeEnum, SheetVisibleEnum
 
-    from garage.extract.archive import is_old
+    from garage.extract.office.archive import is_old
 
     del name
     is_old(raw)  # whether it is locked

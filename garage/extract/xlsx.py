@@ -27,9 +27,10 @@ def extract(raw: bytes, *, name: str, settings: Extraction) -> Extracted:
         TooLarge: it unpacks to more than a workbook ever would.
         Malformed: the archive, its main part, or all that could have held text is damaged.
     """
-    from garage.extract import spreadsheet, worksheets
-    from garage.extract.archive import Archive, is_old
-    from garage.extract.tables import Limits, text
+    from garage.extract import spreadsheet
+    from garage.extract.office import worksheets
+    from garage.extract.office.archive import Archive, is_old
+    from garage.extract.office.tables import Limits, text
 
     if is_old(raw):
         return spreadsheet.extract(raw, name=name, settings=settings)

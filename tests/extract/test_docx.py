@@ -11,8 +11,9 @@ import pytest
 from docx.document import Document
 
 from garage.config import Extraction
-from garage.extract import archive, docx, ooxml
+from garage.extract import docx
 from garage.extract.model import Encrypted, Extracted, Malformed, TooLarge, Unsupported
+from garage.extract.office import archive, ooxml
 from garage.isolation import Failure, Isolated
 
 SETTINGS = Extraction()

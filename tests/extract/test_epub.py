@@ -115,7 +115,7 @@ def test_fonts_that_are_scrambled_lock_nothing(lock: str) -> None:
 
 
 def test_a_book_that_unpacks_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("garage.extract.archive.UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr("garage.extract.office.archive.UNPACKED_BYTES", 1_000_000)
     with pytest.raises(TooLarge):
         read(book({"OPS/text/b.xhtml": page("x" * 2_000_000)}))
     hidden = opf("one", ("one", "text/b.bin"))

@@ -6,7 +6,7 @@ import pytest
 
 from garage.config import Extraction
 from garage.extract import mbox
-from garage.extract import message as mails
+from garage.extract.mime import message as mails
 from garage.extract.model import Extracted, NoText, Unsupported
 
 FROM = b"From ann@x.org Mon Mar  3 10:00:00 2025\n"

@@ -243,7 +243,7 @@ def test_entities_do_not_grow_and_fetch_nothing(tmp_path: Path) -> None:
 
 
 def test_a_file_that_unpacks_without_end_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("garage.extract.archive.UNPACKED_BYTES", 1_000_000)
+    monkeypatch.setattr("garage.extract.office.archive.UNPACKED_BYTES", 1_000_000)
     with pytest.raises(TooLarge):
         read(p("x" * 2_000_000))
 

@@ -25,9 +25,10 @@ from pypdf.generic import (
 )
 
 from garage.config import Extraction
-from garage.extract import pdf, pdf_text
+from garage.extract import pdf
 from garage.extract.mirror import canonical
 from garage.extract.model import Encrypted, Extracted, ExtractError, Malformed, NoText, Unsupported
+from garage.extract.pages import pdf_text
 from garage.extract.registry import extract
 
 SENTENCE = "The quick brown fox jumps over the lazy dog"
@@ -303,7 +304,7 @@ def test_lines_that_rule_no_table_change_nothing(lines: str, monkeypatch: pytest
     def fail(*_: object) -> str:
         raise AssertionError("it was looked at")
 
-    monkeypatch.setattr("garage.extract.pdf_tables._looked_at", fail)
+    monkeypatch.setattr("garage.extract.pages.pdf_tables._looked_at", fail)
     assert read(drawing(ABOVE + lines)).content == "Prices of this week are as follows\n"
 
 

@@ -17,7 +17,8 @@ SETTINGS = Extraction()
 STANDS_ON = {
     "code": {"text"},
     "markdown": {"text"},
-    "mail": {"outlook"},
+    "mail": {"outlook", "rtf"},
+    "outlook": {"rtf"},
     "xlsx": {"spreadsheet"},
 }
 

@@ -1,0 +1,1 @@
+"""What the readers of mail share: header, body, enclosed mails, quotations."""

@@ -1,0 +1,1 @@
+"""What a browser shows: charset, layout and markup of a page as Markdown."""
