@@ -190,6 +190,56 @@ class Search(_Section):
     ef_search: int = Field(default=100, ge=1, le=1000, description="Breadth of the HNSW scan.")
 
 
+class Leaving(_Section):
+    """Which programs content may be handed to; what may go there is decided by source and class."""
+
+    origins: tuple[
+        Annotated[str, Field(pattern=r"^https?://(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?/?$")], ...
+    ] = Field(
+        default=(),
+        description="Exact origins, as scheme://host:port; this machine by its literal addresses and as localhost"
+        " needs none. Names of other scripts are written as xn--.",
+    )
+
+
+class Identity(_Section):
+    """Who the owner is: what tells their own documents, commits and mail from those of others."""
+
+    name: str = Field(default="", description="The owner's name, as documents bear it.")
+    identities: tuple[
+        Annotated[str, Field(pattern=r"^(email|git_email|git_name|name|phone|handle):\s*\S")], ...
+    ] = Field(
+        default=(),
+        description="What else they go by, as kind:value; kinds are email, git_email, git_name, name, phone and handle.",
+    )
+
+    @field_validator("identities")
+    @classmethod
+    def _addresses_are_addresses(cls, identities: tuple[str, ...]) -> tuple[str, ...]:
+        for identity in identities:
+            kind, _, value = identity.partition(":")
+            if kind in {"email", "git_email"} and not all(part.strip() for part in value.partition("@")):
+                raise ValueError(f"{value.strip()!r} is no address")
+        return identities
+
+
+class PathRule(_Section):
+    """What folders of a name, or files of one, say of what they hold."""
+
+    glob: Annotated[str, Field(pattern=r"[^/\s]")] = Field(
+        description='Folders when it ends in "/", anywhere below the root; "/" in front means the root, "**" any folders.'
+    )
+    trust: Trust = Field(description="Whose they are.")
+
+
+class Attribution(_Section):
+    """Whose documents are, where neither git nor the file itself tells."""
+
+    path_rules: tuple[PathRule, ...] = Field(
+        default=(), description="Rules that go before the built-in ones; the first that matches decides."
+    )
+
+
 class Dagster(_Section):
     """The orchestrator's services."""
 
@@ -217,6 +267,9 @@ class Config(_Section):
         default=None, description="Where model files are kept; default GARAGE_HOME/models."
     )
     search: Search = Field(default=Search(), description="How searches rank.")
+    egress: Leaving = Field(default=Leaving(), description="Where content may be handed to.")
+    identity: Identity = Field(default=Identity(), description="Who the owner is.")
+    attribution: Attribution = Field(default=Attribution(), description="Whose documents are.")
     dagster: Dagster = Field(default=Dagster(), description="The orchestrator's services.")
 
     _home: Path = Path()

@@ -128,15 +128,17 @@ class EngineMissing(GarageError):
 
 
 class EgressRefused(GarageError):
-    """A connection that the owner of the machine has not allowed."""
+    """A connection that the owner of the machine has not allowed; `code` is a `garage.inference.policy.Reason`."""
 
     origin: str
     reason: str
+    code: str
 
-    def __init__(self, origin: str, reason: str) -> None:
+    def __init__(self, origin: str, reason: str, *, code: str) -> None:
         super().__init__(
             f"No connection was made to {origin}: {reason}.",
-            hint="Only loopback and the origins named exactly in the configuration may be contacted.",
+            hint="Only loopback and the origins that `egress.origins` names exactly may be contacted.",
             origin=origin,
             reason=reason,
+            code=code,
         )

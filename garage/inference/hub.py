@@ -29,9 +29,9 @@ def collect(origin: HubOrigin, files: Mapping[str, str], target: Path, *, base_u
     `ModelCorrupt` for other content.
     """
     base = httpx.URL(base_url)
-    guard = egress.Guard([base_url, *_STORAGE_ORIGINS], loopback=egress.is_loopback(base))
+    guard = egress.Guard([base_url, *_STORAGE_ORIGINS], loopback=False)
     try:
-        with egress.client(guard) as client:
+        with egress.client(guard, follow_redirects=True) as client:
             for path, expected in files.items():
                 url = f"{base_url.rstrip('/')}/{origin.repo}/resolve/{origin.revision}/{path}"
                 with client.stream("GET", url, headers={"Accept-Encoding": "identity"}) as response:

@@ -13,6 +13,7 @@ from typing import NoReturn
 import click
 
 from garage.serve.commands.config import config
+from garage.serve.commands.egress import egress
 from garage.serve.commands.models import models
 from garage.serve.commands.outcomes import outcomes
 from garage.serve.commands.search import search
@@ -45,7 +46,7 @@ def cli() -> None:
     """
 
 
-for command in (up, down, source, update, search, status, outcomes, models, config):
+for command in (up, down, source, update, search, status, outcomes, models, egress, config):
     cli.add_command(command)
 
 

@@ -11,6 +11,7 @@ import click
 import pytest
 
 from garage.config import CorpusClass, Model, SourceKind, Trust
+from garage.inference.policy import Purpose
 from garage.search.hybrid import Mode
 from garage.serve import choices
 from garage.serve.cli import cli
@@ -57,6 +58,8 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "garage models list",
         "garage models add",
         "garage models default",
+        "garage egress check",
+        "garage egress log",
         "garage config show",
         "garage config path",
         "garage config schema",
@@ -103,6 +106,7 @@ def test_the_words_that_options_accept_are_the_library_s() -> None:
     assert get_args(Trust) == choices.TRUSTS
     assert get_args(SourceKind) == choices.KINDS
     assert get_args(Mode) == choices.MODES
+    assert tuple(Purpose) == choices.PURPOSES
     assert get_args(Model.model_fields["pooling"].annotation) == choices.POOLINGS
 
 
