@@ -17,13 +17,14 @@ create table egress_audits (
     items        bigint not null check (items > 0),
     unique (hour, purpose, destination, zone, source, corpus_class, allowed, reason)
 );
+create index egress_audits_latest on egress_audits (last_at, id);
 
 -- The bounds hold whoever writes, and within the statement that writes: 30 days and 10,000 rows.
 create function prune_egress_audits() returns trigger language plpgsql set search_path = garage as $$
 begin
     delete from egress_audits where last_at < now() - interval '30 days';
-    delete from egress_audits
-        where id <= (select id from egress_audits order by id desc offset 10000 limit 1);
+    delete from egress_audits where (last_at, id) <=
+        (select last_at, id from egress_audits order by last_at desc, id desc offset 10000 limit 1);
     return null;
 end
 $$;
