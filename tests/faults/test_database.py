@@ -258,7 +258,7 @@ def test_a_full_disk_ends_the_run_and_with_some_space_the_next_one_completes(
     with Database(server.url("garage")) as database:
         migrate(database)
     tight = type(spine)(spine.home, server.url("garage"))
-    tight.configure({"name": "lib", "root": root})
+    tight.configure({"name": "lib", "root": root}, quality={"reject_machine_generated": False})
     tight.walk()
     with pytest.raises(DatabaseFull, match="what was stored before is safe") as failed:
         tight.read()
