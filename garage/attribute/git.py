@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import shutil
 import subprocess
 import threading
 import time
@@ -53,10 +55,6 @@ _SETTINGS = {
 _WORDS = 4_096  # bytes kept of what git complains of
 
 
-class GitUnavailable(GarageError):
-    """There is no git on this machine."""
-
-
 class GitFailed(GarageError):
     """Git could not do what was asked of one repository (`reason`: in its own words, on one line)."""
 
@@ -75,10 +73,7 @@ def command(tree: Path, *arguments: str) -> list[str]:
 
 
 def ask(tree: Path, *arguments: str) -> tuple[int, bytes, str]:
-    """Runs a short git command; its exit status, what it answered, and the last thing it complained of.
-
-    Raises GitUnavailable.
-    """
+    """Runs a short git command; its exit status, what it answered, and what it complained of ('': nothing)."""
     status, out, err = _git(tree).execute(
         command(tree, *arguments),
         with_extended_output=True,
@@ -96,7 +91,7 @@ def ask(tree: Path, *arguments: str) -> tuple[int, bytes, str]:
 def streamed(tree: Path, *arguments: str) -> Iterator[Iterator[bytes]]:
     """Runs a git command; yields what it writes, block by block. Leaving the block ends the command.
 
-    Raises GitUnavailable, and GitFailed at the end of the blocks when git failed or was silent for `PATIENCE` seconds.
+    Raises GitFailed at the end of the blocks when git failed or was silent for `PATIENCE` seconds.
     """
     running = _git(tree).execute(command(tree, *arguments), as_process=True, env=_ENVIRONMENT)
     process = running.proc  # `running` ends it when nobody holds it any more
@@ -166,29 +161,30 @@ def _drain(errors: BinaryIO, complaints: bytearray) -> None:
 
 
 def _complaint(words: bytes) -> str:
-    """The last line of what git complained of, fit for a terminal."""
+    """What ended the command, or else the last thing that it complained of, on one line fit for a terminal."""
     lines = words.decode("utf-8", "replace").strip().splitlines()
-    text = (
-        "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in lines[-1])
-        if lines
-        else ""
-    )
-    return text.removeprefix("fatal: ").removeprefix("error: ")[:300]
+    if not lines:
+        return ""
+    line = next((line for line in reversed(lines) if line.startswith("fatal: ")), lines[-1])
+    text = re.sub("^(fatal|error|warning): ", "", line)
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)[:300]
 
 
 def _failed(reason: str) -> GitFailed:
     return GitFailed(f"The history cannot be read: {reason}.", reason=reason)
 
 
-def _git(tree: Path) -> Git:
-    """GitPython's wrapper of the git command, in a working tree: its mailmap is read from there.
-
-    Raises GitUnavailable.
-    """
+def is_available() -> bool:
+    """Whether there is a git on this machine."""
     try:
-        from git.cmd import Git
-    except ImportError as error:  # so it says when there is no git
-        raise GitUnavailable(
-            "There is no git on this machine.", hint="Install it, and authorship is read from repositories."
-        ) from error
+        import git.cmd  # noqa: F401 - fails where its own search fails
+    except ImportError:
+        return False
+    return shutil.which("git") is not None
+
+
+def _git(tree: Path) -> Git:
+    """GitPython's wrapper of the git command, in a working tree: its mailmap is read from there."""
+    from git.cmd import Git
+
     return Git(tree)

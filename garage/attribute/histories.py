@@ -3,7 +3,7 @@
     report = histories.refresh(database, source, address=uri_of)
 
 reads what is new and stores it (`garage.store.git` tells how a document finds the history of its file). A repository
-that git cannot read is a warning of the report; what was known of it stays. Each is stored in one transaction.
+that git cannot read is a warning of the report, and what was known of it stays. Each is stored in one transaction.
 
 A history is read from its beginning again when its last commit is no ancestor of the present one (it was rewritten), or
 when something else that decides the outcome is not what it was: the code here, the repositories inside of this one, the
@@ -12,14 +12,18 @@ commits at which a shallow clone ends, the mailmap.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 
 from garage.attribute import history, repositories, shares
-from garage.attribute.git import GitFailed, GitUnavailable
+from garage.attribute.git import GitFailed, is_available
+from garage.attribute.history import History
 from garage.attribute.repositories import Repository, State
 from garage.fingerprint import code_digest
 from garage.store import git as store
@@ -29,7 +33,11 @@ from garage.store.sources import Source
 from garage.worklist import HEARTBEAT_SECONDS, Progress
 
 STAGE = "history"
+READERS = 2
+"""Repositories read at the same time; git is a process of its own, and so is the server that stores another one."""
+
 _BULK = 10_000  # rows after which the planner is told of them
+_NO_GIT = "There is no git on this machine: who committed a file is not known. Install git, and it will be."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +63,16 @@ class HistoryReport:
     warnings: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class _Tally:
-    """What a pass has done so far."""
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """One repository as it is now: with what was said since the row `since` (None: ever), if there is anything new."""
 
-    read: int = 0
-    commits: int = 0
-    lines: int = 0
-    files: int = 0
-    warnings: list[str] = field(default_factory=list)
+    repository: Repository
+    row: RepositoryRow | None = None
+    since: RepositoryRow | None = None
+    said: History | None = None
+    warning: str = ""
+    has_commits: bool = True
 
 
 def refresh(
@@ -82,115 +91,124 @@ def refresh(
     with database.connection() as conn:
         folders = store.folders(conn, source.id) if source.kind == "filesystem" else []
         known = store.repositories(conn, source.id)
-    tally = _Tally()
-    found = _found(source, folders, tally)
-    beat = started
+    found, warnings = _found(source, folders)
+    missing = known.keys() - {repository.address for repository in found}
+    forgotten = [path for path in missing if repositories.is_gone(Path(source.root), path, folders)]
+    read = commits = lines = files = 0
 
-    def observed(done: int) -> None:
-        nonlocal beat
-        now = time.monotonic()
-        if now - beat >= HEARTBEAT_SECONDS:
-            beat = now
-            observe(Progress(source.slug, STAGE, done, len(found), done / (now - started)))
+    def beat(done: int) -> None:
+        seconds = time.monotonic() - started
+        observe(Progress(source.slug, STAGE, done, len(found), done / seconds if seconds else 0.0))
 
-    for done, repository in enumerate(found):
-        reader = _Reader(database, source.id, repository, address, partial(observed, done))
-        try:
-            reader.refresh(known.get(repository.address), tally)
-        except GitUnavailable as error:
-            tally.warnings.append(str(error))
-            break
-        except (GitFailed, OSError) as error:
-            reason = error.reason if isinstance(error, GitFailed) else str(error.strerror)
-            tally.warnings.append(f"{reader.shown}: its history cannot be read ({reason})")
-    _forget(database, source, known.keys() - {repository.address for repository in found}, folders)
-    if tally.files >= _BULK:
-        with database.connection() as conn:
+    for reading in _readings(found, known, address, beat) if not warnings else ():
+        warnings += [reading.warning] if reading.warning else []
+        forgotten += [] if reading.has_commits else [reading.repository.address]
+        if reading.said is not None:
+            files += _record(database, source.id, reading, reading.said, address)
+            read, commits, lines = read + 1, commits + reading.said.commits, lines + reading.said.lines
+    with database.transaction() as conn:
+        store.forget(conn, source.id, forgotten)
+        if files >= _BULK:
             store.analyze(conn)
-    seconds = time.monotonic() - started
-    return HistoryReport(
-        len(found), tally.read, tally.commits, tally.lines, tally.files, seconds, tuple(tally.warnings)
-    )
+    return HistoryReport(len(found), read, commits, lines, files, time.monotonic() - started, tuple(warnings))
 
 
-def _found(source: Source, folders: list[str], tally: _Tally) -> list[Repository]:
+def _found(source: Source, folders: list[str]) -> tuple[list[Repository], list[str]]:
+    """The repositories of a source, and why none of them can be read."""
     try:
-        return repositories.find(Path(source.root), folders) if folders else []
+        found = repositories.find(Path(source.root), folders) if folders else []
     except OSError as error:
-        tally.warnings.append(f"The folder of the source cannot be read ({error.strerror}); what git said stays.")
-        return []
+        return [], [f"The folder of the source cannot be read ({error.strerror}); what git said of it stays."]
+    return found, [_NO_GIT] if found and not is_available() else []
 
 
-def _forget(database: Database, source: Source, missing: set[str], folders: list[str]) -> None:
-    """Forgets repositories that are gone; one on a drive that is not connected is not."""
-    gone = [path for path in missing if repositories.is_gone(Path(source.root), path, folders)]
-    if gone:
-        with database.transaction() as conn:
-            store.forget(conn, source.id, gone)
+def _readings(
+    found: list[Repository],
+    known: Mapping[str, RepositoryRow],
+    address: Callable[[bytes], str],
+    beat: Callable[[int], None],
+) -> Iterator[_Reading]:
+    """Reads repositories in threads, few ahead of their turn; left early, it ends what it began."""
+    stop = threading.Event()
+
+    def proceed() -> None:
+        if stop.is_set():
+            raise CancelledError
+
+    def begin(repository: Repository) -> Future[_Reading]:
+        return pool.submit(_read, repository, known.get(repository.address), address, proceed)
+
+    waiting = iter(found)
+    with ThreadPoolExecutor(READERS, thread_name_prefix="git") as pool:
+        running = deque(begin(repository) for repository in islice(waiting, READERS))
+        try:
+            for done in range(len(found)):
+                beat(done)
+                while not wait([running[0]], timeout=HEARTBEAT_SECONDS).done:
+                    beat(done)
+                reading = running.popleft().result()
+                running += [begin(repository) for repository in islice(waiting, 1)]
+                yield reading
+        finally:
+            stop.set()
+            for future in running:
+                future.cancel()
 
 
-class _Reader:
-    """One repository on its way into the database."""
-
-    def __init__(
-        self,
-        database: Database,
-        source_id: int,
-        repository: Repository,
-        address: Callable[[bytes], str],
-        observe: Callable[[], None],
-    ) -> None:
-        self._database, self._source_id, self._repository = database, source_id, repository
-        self._address, self._observe = address, observe
-        self.shown = repository.address or "The source's own repository"
-
-    def refresh(self, known: RepositoryRow | None, tally: _Tally) -> None:
-        """Brings what is recorded up to date. Raises GitFailed, GitUnavailable and OSError, with nothing changed."""
-        state = repositories.state(self._repository)
-        if state.boundary:
-            tally.warnings.append(f"{self.shown}: a shallow clone, which does not tell who wrote what is older")
+def _read(
+    repository: Repository,
+    known: RepositoryRow | None,
+    address: Callable[[bytes], str],
+    proceed: Callable[[], None],
+) -> _Reading:
+    """Reads what is new of one repository; touches no database."""
+    shown = repository.address or "The folder of the source"
+    try:
+        state = repositories.state(repository)
         if not state.head:
-            if known is not None:
-                with self._database.transaction() as conn:
-                    store.forget(conn, self._source_id, [known.path])
-            return
-        version = self._version(state)
-        since = known if known is not None and known.version == version else None
+            return _Reading(repository, has_commits=False)
+        warning = f"{shown}: a shallow clone; who wrote what is older is not known" if state.boundary else ""
+        row = RepositoryRow(0, repository.address, state.head, _version(repository, state, address), 0)
+        since = known if known is not None and known.version == row.version else None
         if since is not None and since.head == state.head:
-            return
-        if since is not None and not repositories.continues(self._repository, since.head, state):
+            return _Reading(repository, warning=warning)
+        if since is not None and not repositories.continues(repository, since.head, state):
             since = None
-        said = history.read(self._repository, state, since=since.head if since else "", observe=self._observe)
-        written = self._record(said, RepositoryRow(0, self._repository.address, state.head, version, 0), since)
-        tally.read += 1
-        tally.commits += said.commits
-        tally.lines += said.lines
-        tally.files += written
+        said = history.read(repository, state, since=since.head if since else "", proceed=proceed)
+        return _Reading(repository, row, since, said, warning)
+    except GitFailed as error:
+        return _Reading(repository, warning=f"{shown}: its history cannot be read: {error.reason}")
+    except OSError as error:
+        return _Reading(repository, warning=f"{shown}: its history cannot be read: {error.strerror}")
 
-    def _record(self, said: history.History, row: RepositoryRow, since: RepositoryRow | None) -> int:
-        """Stores what a log said; returns how many files' rows were written."""
-        with self._database.transaction() as conn:
-            recorded = store.people(conn, since.id) if since else {}
-            people = shares.People(recorded)
-            files = shares.files(said.written, people, self._address)
-            for path in said.cut:
-                files.setdefault(self._address(path), ())
-            if self._repository.inner:  # from before these files were another repository's
-                others = tuple(f"{inner}/" for inner in self._repository.inner)
-                files = {path: given for path, given in files.items() if not path.startswith(others)}
-            if since:
-                files = shares.added(store.shares(conn, since.id, list(files)), files)
-            new = {number: person for number, person in people.by_number.items() if number not in recorded}
-            row = replace(row, commits=said.commits + (since.commits if since else 0))
-            stored = store.record(conn, self._source_id, row, new, files, since=since)
-            return len(files) if stored else 0
 
-    def _version(self, state: State) -> str:
-        """What decides the outcome beside the commit."""
-        described = {
-            "below": self._repository.below,
-            "inner": self._repository.inner,
-            "boundary": sorted(commit.decode("ascii") for commit in state.boundary),
-            "mailmap": state.mailmap,
-        }
-        return code_digest(__name__, self._address.__module__, parameters=described)
+def _version(repository: Repository, state: State, address: Callable[[bytes], str]) -> str:
+    """What decides the outcome beside the commit."""
+    described = {
+        "below": repository.below,
+        "inner": repository.inner,
+        "boundary": sorted(commit.decode("ascii") for commit in state.boundary),
+        "mailmap": state.mailmap,
+    }
+    return code_digest(__name__, address.__module__, parameters=described)
+
+
+def _record(
+    database: Database, source_id: int, reading: _Reading, said: History, address: Callable[[bytes], str]
+) -> int:
+    """Stores what a log said in one transaction; returns how many files' rows were written."""
+    since, row = reading.since, reading.row
+    assert row is not None
+    with database.transaction() as conn:
+        recorded = store.people(conn, since.id) if since else {}
+        people = shares.People(recorded)
+        files = shares.files(said.written, said.cut, people, address)
+        if reading.repository.inner:  # what was committed here before it became another repository's
+            theirs = tuple(f"{inner}/" for inner in reading.repository.inner)
+            files = {path: given for path, given in files.items() if not path.startswith(theirs)}
+        if since:
+            files = shares.added(store.shares(conn, since.id, list(files)), files)
+        row = replace(row, commits=said.commits + (since.commits if since else 0))
+        new = {number: person for number, person in people.by_number.items() if number not in recorded}
+        stored = store.record(conn, source_id, row, new, files, since=since)
+    return len(files) if stored else 0

@@ -35,31 +35,31 @@ class History:
 
 
 def read(
-    repository: Repository, state: State, *, since: str = "", observe: Callable[[], None] = lambda: None
+    repository: Repository, state: State, *, since: str = "", proceed: Callable[[], None] = lambda: None
 ) -> History:
     """Read the history of a repository from after the commit `since` ('': from its beginning) to `state`.
 
-    `observe` is called now and then. Paths are those below the root of the source, or below the working tree.
+    `proceed` is called now and then; what it raises ends the reading. Paths are those below the root of the source, or
+    below the working tree where that is the smaller one.
 
     Raises:
         GitFailed: an object is missing or damaged; nothing of what was read until then counts.
-        GitUnavailable: there is no git.
     """
-    range_ = f"{since}..{state.head}" if since else state.head
-    options = ["--name-only", "-z", _FORMAT, "--no-merges", "--no-renames", "--no-color", "--no-decorate"]
-    options += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--no-notes"]
+    options = ["--name-only", "-z", _FORMAT, "--no-merges", "--no-renames", "--no-color", "--no-decorate", "--no-notes"]
+    options += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--full-history"]
     within = [repository.below] if repository.below else []
-    options += [f"--relative={folder}/" for folder in within] + ["--full-history"]
+    options += [f"--relative={folder}/" for folder in within]
+    commits = f"{since}..{state.head}" if since else state.head
     history = History()
-    with streamed(repository.tree, "log", *options, range_, "--", *within) as blocks:
-        _count(records(_observed(blocks, observe)), state.boundary, history)
+    with streamed(repository.tree, "log", *options, commits, "--", *within) as blocks:
+        _count(records(_proceeding(blocks, proceed)), state.boundary, history)
     return history
 
 
-def _observed(blocks: Iterable[bytes], observe: Callable[[], None]) -> Iterator[bytes]:
+def _proceeding(blocks: Iterable[bytes], proceed: Callable[[], None]) -> Iterator[bytes]:
     for block in blocks:
+        proceed()
         yield block
-        observe()
 
 
 def records(blocks: Iterable[bytes]) -> Iterator[bytes]:

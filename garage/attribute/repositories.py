@@ -98,15 +98,16 @@ def state(repository: Repository) -> State:
 
     Raises:
         GitFailed: it is no repository, or a damaged one.
-        GitUnavailable: there is no git.
+        OSError: a file beside its objects cannot be read.
     """
     tree = repository.tree
-    status, out, complaint = ask(tree, "rev-parse", "--is-shallow-repository", "--git-path", "shallow", "HEAD")
+    status, out, complaint = ask(tree, "rev-parse", "--is-shallow-repository", "--git-path", "shallow", "HEAD", "--")
     if status:
-        if out and _unborn(tree):
+        # Before the first commit HEAD names a branch that is not there; of a damaged one git does not tell the name.
+        if ask(tree, "symbolic-ref", "--quiet", "HEAD")[0] == 0:
             return State("")
         raise GitFailed(f"The repository cannot be read: {complaint}.", reason=complaint)
-    shallow, *path, head, _ = out.split(b"\n")
+    shallow, *path, head, _, _ = out.split(b"\n")
     commits = Path(os.fsdecode(b"\n".join(path))).read_bytes().split() if shallow == b"true" else []
     return State(head.decode("ascii"), frozenset(commits), _mailmap(tree))
 
@@ -134,9 +135,3 @@ def is_gone(root: Path, address: str, folders: Iterable[str]) -> bool:
 def _mailmap(tree: Path) -> str:
     file = tree / ".mailmap"
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() and not file.is_symlink() else ""
-
-
-def _unborn(tree: Path) -> bool:
-    """Whether HEAD names a branch that is not there, as it does before the first commit."""
-    status, name, _ = ask(tree, "symbolic-ref", "--quiet", "HEAD")
-    return status == 0 and ask(tree, "show-ref", "--verify", "--quiet", os.fsdecode(name.rstrip(b"\n")))[0] == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from garage.store.git import Shares
 
@@ -48,12 +48,13 @@ def _text(name: bytes) -> str:
 
 
 def files(
-    written: Mapping[bytes, Counter[bytes]], people: People, address: Callable[[bytes], str]
+    written: Mapping[bytes, Counter[bytes]], cut: Iterable[bytes], people: People, address: Callable[[bytes], str]
 ) -> dict[str, Shares]:
     """Return who wrote how many commits of each file, by its address.
 
     Args:
         written: paths by the lines of the log that name author and committer, as `garage.attribute.history` reads them.
+        cut: paths whose older history is not there; nobody has a share where that is all of it.
         people: where the people are numbered.
         address: makes the address of a path.
     """
@@ -67,6 +68,8 @@ def files(
                 given = ready[commits] = ((author, commits),) + (((committer, 0),) if committer != author else ())
             before = shares.get(path)
             shares[path] = given if before is None else _with(before, given)
+    for path in cut:
+        shares.setdefault(path, ())
     return {uri: _in_order(given) for uri, given in _addressed(shares, address)}
 
 
