@@ -19,6 +19,7 @@ HOME_VARIABLE, FILE_VARIABLE = "GARAGE_HOME", "GARAGE_CONFIG"
 MIB = 1 << 20
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,62}$")]
 ModelSlug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,40}$")]
+IdentityText = Annotated[str, Field(pattern=r"^(email|git_email|git_name|name|phone|handle):\s*\S")]
 CorpusClass = Literal["document", "code", "communication"]
 Trust = Literal["authored", "received", "reference"]
 SourceKind = Literal["filesystem", "messages"]
@@ -206,11 +207,9 @@ class Identity(_Section):
     """Who the owner is: what tells their own documents, commits and mail from those of others."""
 
     name: str = Field(default="", description="The owner's name, as documents bear it.")
-    identities: tuple[
-        Annotated[str, Field(pattern=r"^(email|git_email|git_name|name|phone|handle):\s*\S")], ...
-    ] = Field(
+    identities: tuple[IdentityText, ...] = Field(
         default=(),
-        description="What else they go by, as kind:value; kinds are email, git_email, git_name, name, phone and handle.",
+        description="What else they go by, as kind:value: email, git_email, git_name, name, phone or handle.",
     )
 
     @field_validator("identities")
@@ -223,20 +222,13 @@ class Identity(_Section):
         return identities
 
 
-class PathRule(_Section):
-    """What folders of a name, or files of one, say of what they hold."""
-
-    glob: Annotated[str, Field(pattern=r"[^/\s]")] = Field(
-        description='Folders when it ends in "/", anywhere below the root; "/" in front means the root, "**" any folders.'
-    )
-    trust: Trust = Field(description="Whose they are.")
-
-
 class Attribution(_Section):
     """Whose documents are, where neither git nor the file itself tells."""
 
-    path_rules: tuple[PathRule, ...] = Field(
-        default=(), description="Rules that go before the built-in ones; the first that matches decides."
+    path_rules: dict[Annotated[str, Field(pattern=r"[^/\s]")], Trust] = Field(
+        default={},
+        description='Globs of folders ("Clients/*/In/") or files, and whose these are; they go before the built-in'
+        " ones, and the first that matches decides.",
     )
 
 

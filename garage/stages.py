@@ -2,6 +2,9 @@
 
 from collections.abc import Callable
 
+from garage.attribute import stage as attributing
+from garage.attribute.histories import HistoryReport, refresh
+from garage.attribute.stage import AttributionStage
 from garage.chunk import stage as chunking
 from garage.chunk.stage import ChunksStage
 from garage.config import Config
@@ -16,6 +19,7 @@ from garage.store import sources
 from garage.store.database import Database
 from garage.store.sources import Source
 from garage.walk import stage as walking
+from garage.walk.uris import uri_of
 from garage.worklist import Progress, Report
 
 
@@ -62,6 +66,18 @@ def documents(database: Database, config: Config, row: Source, *, rebuild: bool 
 def chunks(database: Database, config: Config, row: Source, *, rebuild: bool = False) -> ChunksStage:
     """Documents -> passages, where another chunker made those there are."""
     return ChunksStage(database, row.id, row.slug, chunking.settings(config.chunking), rebuild=rebuild)
+
+
+def histories(
+    database: Database, row: Source, *, observe: Callable[[Progress], None] = lambda progress: None
+) -> HistoryReport:
+    """Reads what is new in the git repositories of a source; see `garage.attribute.histories.refresh`."""
+    return refresh(database, row, address=uri_of, observe=observe)
+
+
+def attribution(database: Database, config: Config, row: Source, *, rebuild: bool = False) -> AttributionStage:
+    """Documents -> whose they are, where other rules, identities or histories decided; puts the owner on record."""
+    return attributing.stage(database, row, identity=config.identity, settings=config.attribution, rebuild=rebuild)
 
 
 def vectors(

@@ -9,7 +9,7 @@ source_pipeline = dg.define_asset_job(
     SOURCE_PIPELINE,
     # The checks too: the UI counts one as passed only since the last materialization.
     selection=dg.AssetSelection.all(),
-    description="Brings one source up to date: walk, documents, passages, vectors.",
+    description="Brings one source up to date: walk, documents, whose they are, passages, vectors.",
     executor_def=dg.in_process_executor,
 )
 

@@ -7,6 +7,7 @@ parameter does. Dagster's copy shows what is out of date; the rows' copy is what
 import hashlib
 from importlib.resources import files
 
+from garage.attribute import stage as attributing
 from garage.chunk.languages import LANGUAGES
 from garage.chunk.stage import settings, version
 from garage.extract.reading import versions
@@ -32,6 +33,11 @@ def documents_version() -> str:
     """The fingerprints of all extractors, and that of the gate."""
     found = versions(CONFIG.extraction, gate=CONFIG.quality.reject_machine_generated)
     return _short(*(found[name] for name in sorted(found)))
+
+
+def attribution_version() -> str:
+    """The code that decides, its rules, and those of the configuration, the owner among them."""
+    return _short(attributing.code_version(), CONFIG.identity.model_dump_json(), CONFIG.attribution.model_dump_json())
 
 
 def chunks_version() -> str:

@@ -162,3 +162,29 @@ def test_every_setting_is_described_and_the_schema_is_json() -> None:
         for name, field in section["properties"].items():
             referred = schema["$defs"].get(str(field.get("$ref", "")).rpartition("/")[2], {})
             assert field.get("description") or referred.get("description"), name
+
+
+def test_the_owner_and_rules_about_folders_are_configured_in_their_order() -> None:
+    config = parsed(
+        "identity: {name: Ada, identities: ['email:ada@example.org', 'git_name: Ada L']}\n"
+        "attribution: {path_rules: {'Clients/*/In/': received, 'Books/': authored}}\n"
+    )
+    assert config.identity.identities == ("email:ada@example.org", "git_name: Ada L")
+    assert list(config.attribution.path_rules.items()) == [("Clients/*/In/", "received"), ("Books/", "authored")]
+    assert parsed("").identity.name == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("identity: {identities: ['ada@example.org']}", "identity.identities.0"),
+        ("identity: {identities: ['fax:1']}", "identity.identities.0"),
+        ("identity: {identities: ['email:ada']}", "'ada' is no address"),
+        ("identity: {identities: ['git_email:@x']}", "'@x' is no address"),
+        ("identity: {identities: ['name: ']}", "identity.identities.0"),
+        ("attribution: {path_rules: {'/': authored}}", "attribution.path_rules"),
+        ("attribution: {path_rules: {'Books/': mine}}", "'authored', 'received' or 'reference'"),
+    ],
+)
+def test_an_owner_or_a_rule_that_says_nothing_is_refused(text: str, said: str) -> None:
+    assert said in refusal(text)

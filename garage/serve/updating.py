@@ -39,7 +39,8 @@ _WRITTEN = {
     "vectors": ("embedded", "copied"),
 }
 
-_FIRST = ("source_files", "documents", "chunks")  # in the order of their work; what follows stands in that of its name
+# In the order of their work; what follows stands in that of its name.
+_FIRST = ("source_files", "documents", "attribution", "chunks")
 
 Watch = Callable[[Sequence[StageRun]], None]
 

@@ -14,6 +14,10 @@ _SUMS = (
 _PARTITIONS = {
     "source_files": ("uri || '|' || size || '|' || mtime_ns || '|' || extractor", "source_files where source_id = %s"),
     "documents": ("uri || '|' || encode(content_sha256, 'hex')", "documents where source_id = %s"),
+    "attribution": (
+        "uri || '|' || corpus_class || '|' || trust_tier || '|' || signals",
+        "documents where source_id = %s",
+    ),
     "chunks": ("encode(input_sha256, 'hex')", "chunks where source_id = %s"),
 }
 

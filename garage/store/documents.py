@@ -240,7 +240,8 @@ def put_document(conn: Connection[Row], source_id: int, document: DocumentRow, c
         " content_sha256 = excluded.content_sha256, byte_size = excluded.byte_size, mtime_ns = excluded.mtime_ns,"
         " extractor = excluded.extractor, extractor_fingerprint = excluded.extractor_fingerprint,"
         " chunked_as = excluded.chunked_as, chunked_sha256 = excluded.chunked_sha256,"
-        " chunks_dropped = excluded.chunks_dropped, ingested_at = now() returning id, xmax = 0",
+        " chunks_dropped = excluded.chunks_dropped, ingested_at = now(), attributed_as = null"
+        " returning id, xmax = 0",
         (source_id, document.uri, document.record, document.title, document.kind, document.corpus_class,
          document.trust_tier, document.content, document.body_start, json.dumps(document.meta),
          json.dumps([[*astuple(part)] for part in document.parts]), document.source_sha256,

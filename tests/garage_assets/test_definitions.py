@@ -10,6 +10,7 @@ ASSETS = {
     "sources": set(),
     "source_files": {"sources"},
     "documents": {"source_files"},
+    "attribution": {"documents"},
     "chunks": {"documents"},
     "embeddings/all-minilm-l6-v2": {"chunks"},
     "embeddings/all-minilm-l6-v2-q8_0": {"chunks"},
