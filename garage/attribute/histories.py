@@ -149,6 +149,7 @@ def _readings(
                 reading = running.popleft().result()
                 running += [begin(repository) for repository in islice(waiting, 1)]
                 yield reading
+            beat(len(found))
         finally:
             stop.set()
             for future in running:

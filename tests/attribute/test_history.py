@@ -95,7 +95,7 @@ def test_a_name_is_whatever_bytes_it_is(tree: Tree) -> None:
 def test_people_are_named_in_the_encoding_that_their_commit_says(tree: Tree, encoding: str) -> None:
     name = "Zo\u00eb".encode(encoding)
     config = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "i18n.commitEncoding", "GIT_CONFIG_VALUE_0": encoding}
-    tree.commit({"a.txt": "1"}, (os.fsdecode(name), "zoe@example.org"), **config)
+    tree.commit({"a.txt": "1"}, (os.fsdecode(name), "zoe@example.org"), environment=config)
     assert authors(read(tree.folder)) == {"a.txt": {"Zo\u00eb": 1}}
 
 

@@ -38,7 +38,7 @@ class Tree:
         files: Mapping[str, str | None],
         author: tuple[str, str] = ADA,
         committer: tuple[str, str] | None = None,
-        **environment: str,
+        environment: Mapping[str, str] | None = None,
     ) -> str:
         """Writes files (None: removes one) and commits them; returns the commit's name."""
         for name, text in files.items():
@@ -53,5 +53,5 @@ class Tree:
         who = {f"GIT_{role}_NAME": name for role, (name, _) in people.items()}
         who |= {f"GIT_{role}_EMAIL": email for role, (_, email) in people.items()}
         self.git("add", "-A")
-        self.git("commit", "-q", "--allow-empty", "-m", f"commit {self._commits}", **{**who, **environment})
+        self.git("commit", "-q", "--allow-empty", "-m", f"commit {self._commits}", **{**who, **(environment or {})})
         return self.git("rev-parse", "HEAD")
