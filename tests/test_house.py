@@ -261,6 +261,19 @@ def test_only_the_guard_can_open_a_connection() -> None:
     assert found == []
 
 
+def test_only_the_configuration_and_the_hub_name_origins_to_the_guard() -> None:
+    named = [
+        place(path, node.lineno)
+        for path in python_files(*PRODUCT)
+        if path.relative_to(ROOT).as_posix() not in {"garage/inference/egress.py", "garage/inference/hub.py"}
+        for node in ast.walk(syntax(path))
+        if isinstance(node, ast.Call)
+        and ast.unparse(node.func).rpartition(".")[2] == "Guard"
+        and not all(re.fullmatch(r"(\w+\.)*config\.egress\.origins", ast.unparse(given)) for given in node.args)
+    ]
+    assert named == []
+
+
 def test_no_exception_outlives_its_reason() -> None:
     unused = [
         f"{name} {used}"

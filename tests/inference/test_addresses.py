@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+import socket
+
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from garage.inference.addresses import ambiguous, is_name, parsed, zone_of
 from garage.inference.policy import Zone
@@ -97,3 +101,19 @@ def test_what_a_host_may_be_called(host: str) -> None:
 )
 def test_what_it_may_not_be_called(host: str) -> None:
     assert not is_name(host)
+
+
+@given(st.text(alphabet="0123456789.xXaAfF", min_size=1, max_size=16))
+@example("127.1")
+@example("0x7f.1")
+@example("0X7F000001")
+@example("017700000001")
+@example("1.0xa.3")
+@example("00000000177.1")
+def test_whatever_the_c_library_reads_as_an_address_is_one_in_four_decimals_or_ambiguous(host: str) -> None:
+    try:
+        number = socket.inet_aton(host)
+    except OSError:
+        return
+    address = parsed(host)
+    assert ambiguous(host) or (address is not None and address.packed == number)

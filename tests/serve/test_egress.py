@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -181,3 +183,52 @@ def test_the_table_takes_the_words_that_the_library_has() -> None:
         checked = text.partition(f"check ({column} in ")[2].partition("))")[0] + ")"
         assert ast.literal_eval(checked) == tuple(words)
     assert set(get_args(CorpusClass)) == {"document", "code", "communication"}
+
+
+WATCHED = """
+import os, sys
+from garage.serve.cli import run
+reached = []
+def look(event, arguments):
+    if event in {"socket.connect", "socket.sendto", "socket.sendmsg"} and not isinstance(arguments[1], (str, bytes)):
+        reached.append((event, arguments[1]))
+    elif event in {"socket.getaddrinfo", "socket.gethostbyname", "socket.bind", "urllib.Request"}:
+        reached.append((event, arguments))
+sys.addaudithook(look)
+code = run(sys.argv[1:])
+print("reached", code, reached, file=sys.stderr)
+"""
+
+
+def watched(program: str, arguments: list[str]) -> tuple[str, str]:
+    """The exit code of a command, and the places that its process tried to reach."""
+    command = [sys.executable, "-c", program, *arguments]
+    ran = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    code, _, reached = ran.stderr.rpartition("reached ")[2].strip().partition(" ")
+    return code, reached
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["search", "greenhouse heating"],
+        ["status"],
+        ["outcomes"],
+        ["egress", "check", "garden", "--to", "https://unconfigured.example"],
+        ["egress", "log"],
+        ["models", "list"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_looks_a_name_up_or_connects_to_anything_but_this_machine(
+    arguments: list[str], stocked: Config
+) -> None:
+    code, reached = watched(WATCHED, arguments)
+    assert code in {"0", "1"}
+    assert reached == "[]"
+
+
+def test_a_connection_would_have_been_seen() -> None:
+    contacting = "from garage.serve.webserver import answers\ncode = answers('http://127.0.0.1:9')"
+    assert "('127.0.0.1', 9)" in watched(WATCHED.replace("code = run(sys.argv[1:])", contacting), [])[1]
