@@ -47,6 +47,8 @@ _SETTINGS = {
     "diff.orderFile": os.devnull,
     "i18n.logOutputEncoding": "UTF-8",
     "log.follow": "false",
+    "log.mailmap": "true",
+    "log.showRoot": "true",
     "log.showSignature": "false",
     "mailmap.file": "",
     "mailmap.blob": "",
@@ -84,6 +86,8 @@ def ask(tree: Path, *arguments: str) -> tuple[int, bytes, str]:
         env=_ENVIRONMENT,
     )
     assert isinstance(out, bytes)
+    if status < 0:
+        return status, out, f"git was ended, or did not answer for {PATIENCE:.0f} seconds"
     return status, out, _complaint(err if isinstance(err, bytes) else os.fsencode(err))
 
 

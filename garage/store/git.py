@@ -54,7 +54,7 @@ class Contributor:
 def folders(conn: Connection[Row], source_id: int) -> list[str]:
     """The addresses of the folders that hold files of a source; the root's is ''."""
     found = conn.execute(
-        "select distinct left(uri, greatest(length(uri) - strpos(reverse(uri), '/'), 0) * sign(strpos(uri, '/'))::int)"
+        "select distinct case strpos(uri, '/') when 0 then '' else left(uri, -strpos(reverse(uri), '/')) end"
         " from source_files where source_id = %s",
         (source_id,),
     )
