@@ -2,6 +2,7 @@
 
 CLASSES = ("document", "code", "communication")
 TRUSTS = ("authored", "received", "reference")
+DIRECTIONS = ("sent", "received")
 KINDS = ("filesystem", "messages")
 MODES = ("hybrid", "vector", "keyword")
 POOLINGS = ("file", "mean", "cls", "last")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from garage.config import Config
@@ -11,6 +11,7 @@ from garage.inference.catalogue import entries, find
 from garage.inference.embedder import Embedder, open_embedder
 from garage.search.hybrid import Mode, Results, SearchError
 from garage.search.hybrid import search as find_passages
+from garage.search.people import wanted
 from garage.serve.opening import opened, require_sources
 from garage.store.embeddings import EmbeddingModel
 from garage.store.search import Filters
@@ -22,7 +23,7 @@ class ModelChanged(SearchError):
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A search as it was asked for; empty filters mean anything."""
+    """A search as it was asked for; empty filters mean anything. `authors` are parts of names or identities."""
 
     query: str
     limit: int
@@ -30,21 +31,34 @@ class Asked:
     sources: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+    directions: tuple[str, ...] = ()
 
 
 def ask(config: Config, asked: Asked, *, starting: Callable[[], None] = lambda: None) -> Results:
-    """Answers a search. Raises UnknownSource, and what the library and the model raise."""
+    """Answers a search. Raises UnknownSource, UnknownAuthor, and what the library and the model raise."""
     with opened(config, sync=False, starting=starting) as database:
         require_sources(database, asked.sources)
-        return find_passages(
+        with database.connection() as conn:
+            people = wanted(conn, asked.authors)
+        results = find_passages(
             database,
             asked.query,
             settings=config.search,
             embedder=lambda model: _embedder(config, model),
             limit=asked.limit,
             mode=cast("Mode", asked.mode),
-            filters=Filters(asked.sources, asked.classes, asked.trusts),
+            filters=Filters(
+                sources=asked.sources,
+                classes=asked.classes,
+                trusts=asked.trusts,
+                authors=people.authors,
+                speakers=people.speakers,
+                owner_speaks=people.owner_speaks,
+                directions=asked.directions,
+            ),
         )
+        return replace(results, notes=(*people.notes, *results.notes))
 
 
 def _embedder(config: Config, model: EmbeddingModel) -> Embedder:

@@ -27,15 +27,26 @@ _OVERFETCH = 4  # candidates by signs for each one that is re-ranked by the whol
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What hits must be; empty means anything. `sources` are slugs."""
+    """What hits must be; empty means anything. `sources` are slugs, `authors` ids.
+
+    Attributes:
+        authors: who wrote or sent the document.
+        speakers: of a conversation only messages of these, as it names them; None: all of it.
+        owner_speaks: with `speakers`, the owner's messages as well.
+        directions: sent or received, seen from the owner: of a message by itself, of a mail by its sender.
+    """
 
     sources: tuple[str, ...] = ()
     classes: tuple[str, ...] = ()
     trusts: tuple[str, ...] = ()
+    authors: tuple[int, ...] = ()
+    speakers: tuple[str, ...] | None = None
+    owner_speaks: bool = False
+    directions: tuple[str, ...] = ()
 
     @property
     def on_documents(self) -> bool:
-        return bool(self.classes or self.trusts)
+        return bool(self.classes or self.trusts or self.directions or self.speakers is not None)
 
 
 EVERYTHING = Filters()
@@ -43,7 +54,11 @@ EVERYTHING = Filters()
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stored passage as a hit shows it. Lines count from 1; offsets are code points of the document's content."""
+    """A stored passage as a hit shows it. Lines count from 1; offsets are code points of the document's content.
+
+    `authors` wrote or sent the document, the surest first; `sender` is who speaks, as the document says it. `direction`
+    is None for what is neither a mail nor a message.
+    """
 
     chunk_id: int
     document_id: int
@@ -59,11 +74,18 @@ class Passage:
     char_start: int
     char_end: int
     text: str
+    authors: list[str]
+    sender: str | None
+    direction: str | None
+    quoted: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Filters as SQL over `chunks c`, and the parameters they take; `of("l")` is the same over a copy called `l`."""
+    """Filters as SQL over `chunks c`, and the parameters they take.
+
+    `of("l")` is the same for a copy called `l` beside it, where whatever the copy has as well is taken from it.
+    """
 
     documents: bool
     conditions: tuple[str, ...]
@@ -84,9 +106,20 @@ class _Scope:
     def of(self, alias: str) -> tuple[sql.SQL, sql.SQL]:
         """Joins and conditions, for the table that `alias` stands for."""
         joins = f" join documents d on d.id = {alias}.document_id" if self.documents else ""
-        return sql.SQL(joins), sql.SQL(
-            " and ".join(("true", *self.conditions)).replace("c.source_id", f"{alias}.source_id")
-        )
+        return sql.SQL(joins), sql.SQL(" and ".join(("true", *self.conditions)).replace("$t.", f"{alias}."))
+
+
+_BY_AUTHORS = (
+    "exists (select from document_authors a where a.document_id = $t.document_id and a.author_id = any(%(authors)s)"
+    " and a.role in ('author', 'sender'))"
+)
+_BY_SPEAKERS = (
+    "(d.kind <> 'conversation' or c.sender = any(%(speakers)s) or (%(owner_speaks)s and c.direction = 'sent'))"
+)
+# What the sender's signal says of a mail, which is who it is from, whoever else was asked whose the document is.
+_DIRECTION = """coalesce(c.direction, case
+    when d.signals @> '[{"signal": "sender", "said": "authored"}]' then 'sent'
+    when d.signals @> '[{"signal": "sender", "said": "received"}]' then 'received' end)"""
 
 
 def _scope(conn: Connection[Row], filters: Filters) -> _Scope:
@@ -94,15 +127,26 @@ def _scope(conn: Connection[Row], filters: Filters) -> _Scope:
     known = conn.execute("select slug, id, active from sources").fetchall()
     allowed = [id_ for slug, id_, active in known if active and (not filters.sources or slug in filters.sources)]
     wanted = {
-        "c.source_id = any(%(sources)s)": ("sources", allowed if len(allowed) < len(known) else None),
+        "$t.source_id = any(%(sources)s)": ("sources", allowed if len(allowed) < len(known) else None),
         "d.corpus_class = any(%(classes)s)": ("classes", list(filters.classes) or None),
         "d.trust_tier = any(%(trusts)s)": ("trusts", list(filters.trusts) or None),
+        _BY_AUTHORS: ("authors", list(filters.authors) or None),
+        _BY_SPEAKERS: ("speakers", None if filters.speakers is None else list(filters.speakers)),
+        _by_direction(filters.directions): ("directions", list(filters.directions) or None),
     }
+    parameters: dict[str, Any] = {name: value for name, value in wanted.values() if value is not None}
     return _Scope(
         documents=filters.on_documents,
         conditions=tuple(condition for condition, (_, value) in wanted.items() if value is not None),
-        parameters={name: value for name, value in wanted.values() if value is not None},
+        parameters=parameters | {"owner_speaks": filters.owner_speaks},
     )
+
+
+def _by_direction(directions: Sequence[str]) -> str:
+    """Apart for each, since the planner knows how often a condition on a column holds, and not an expression."""
+    said = {"sent": "authored", "received": "received"}
+    mails = (f"""d.signals @> '[{{"signal": "sender", "said": "{said[one]}"}}]'""" for one in directions)
+    return f"(c.direction = any(%(directions)s) or (c.direction is null and ({' or '.join(mails)})))"
 
 
 def nearest(
@@ -320,7 +364,11 @@ def passages(conn: Connection[Row], ids: Sequence[int]) -> dict[int, Passage]:
     with conn.cursor(row_factory=class_row(Passage)) as cursor:
         found = cursor.execute(
             "select c.id as chunk_id, c.document_id, s.slug as source, d.uri, d.title, d.kind, d.corpus_class,"
-            " d.trust_tier, c.heading_path, c.start_line, c.end_line, c.char_start, c.char_end, c.text"
+            " d.trust_tier, c.heading_path, c.start_line, c.end_line, c.char_start, c.char_end, c.text,"
+            " array(select n.display_name from (select a.author_id, max(a.confidence) as confidence"
+            "  from document_authors a where a.document_id = d.id and a.role in ('author', 'sender') group by 1) a"
+            "  join authors n on n.id = a.author_id order by a.confidence desc, n.display_name, n.id) as authors,"
+            f" c.sender, {_DIRECTION} as direction, c.quoted"
             " from chunks c join documents d on d.id = c.document_id join sources s on s.id = c.source_id"
             " where c.id = any(%s)",
             (list(ids),),

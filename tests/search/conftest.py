@@ -161,7 +161,9 @@ class Crowd:
 
 
 CROWD = 24_000
+COLUMNS = ("sources", "classes", "trusts", "directions")  # filters that look at one column
 DIMS = 24
+RARE_AUTHOR, BUSY_AUTHOR = 1, 2
 # Filters by the share of the crowd that they leave.
 SHARES: Mapping[str, Filters] = {
     "0.05 %": Filters(sources=("dozen",)),
@@ -170,6 +172,12 @@ SHARES: Mapping[str, Filters] = {
     "10 %": Filters(classes=("communication",)),
     "40 %": Filters(sources=("part",)),
     "4 %": Filters(sources=("part",), classes=("communication",)),
+    "0.4 % by an author": Filters(authors=(RARE_AUTHOR,)),
+    "5 % by an author": Filters(authors=(BUSY_AUTHOR,)),
+    "5 % by either": Filters(authors=(RARE_AUTHOR, BUSY_AUTHOR)),
+    "0.5 % sent": Filters(directions=("sent",)),
+    "10 % sent or received": Filters(directions=("sent", "received")),
+    "0.5 % received from an author": Filters(authors=(BUSY_AUTHOR,), directions=("received",)),
 }
 
 
@@ -196,7 +204,7 @@ def _gather(shelf: Shelf) -> None:
         shelf.put_rows(
             f"{number}.txt",
             "\n".join(rows) + "\n",
-            _one_passage_each(rows[:12] if source == "dozen" else rows),
+            _one_passage_each(rows[:12] if source == "dozen" else rows, number),
             source=source,
             kind="prose",
             title="",
@@ -205,6 +213,17 @@ def _gather(shelf: Shelf) -> None:
         )
     numbers = np.random.default_rng(5)
     with shelf.database.connection() as conn:
+        conn.execute(
+            "insert into authors (id, display_name) overriding system value values (%s, 'Rare'), (%s, 'Busy')",
+            (RARE_AUTHOR, BUSY_AUTHOR),
+        )
+        conn.execute(
+            "insert into document_authors (document_id, author_id, role, confidence, evidence)"
+            " select id, %s, 'author', 1, '' from documents where uri = '3.txt' union all"
+            " select id, %s, 'sender', 1, '' from documents where uri ~ '[02468]4.txt$' union all"
+            " select id, %s, 'recipient', 1, '' from documents where uri like '%%7.txt'",
+            (RARE_AUTHOR, BUSY_AUTHOR, RARE_AUTHOR),
+        )
         lexical.refresh(conn)
         model = embeddings.register(conn, "crowd", dims=DIMS, stored_dims=DIMS, storage="vector", fingerprint="random")
         for row in sources.sources(conn):
@@ -216,7 +235,11 @@ def _gather(shelf: Shelf) -> None:
         conn.execute("analyze")
 
 
-def _one_passage_each(rows: Sequence[str]) -> ChunkSet:
+def _direction(number: int) -> str | None:
+    return "sent" if number % 200 == 57 else "received" if number % 10 == 3 else None
+
+
+def _one_passage_each(rows: Sequence[str], document: int) -> ChunkSet:
     made, start = [], 0
     for number, text in enumerate(rows):
         cut = passages(text, title="", kind="prose", body_start=0, sizes=settings(Chunking())).rows[0]
@@ -229,6 +252,7 @@ def _one_passage_each(rows: Sequence[str]) -> ChunkSet:
                     "char_end": start + len(text),
                     "start_line": number + 1,
                     "end_line": number + 1,
+                    "direction": _direction(100 * document + number),
                 }
             )
         )
@@ -267,17 +291,23 @@ def _crowd(database: Database) -> Crowd:
         model = embeddings.serving(conn)
         assert model is not None
         rows = conn.execute(
-            "select c.id, e.embedding::text, s.slug, d.corpus_class, d.trust_tier from chunks c"
+            "select c.id, e.embedding::text, s.slug, d.corpus_class, d.trust_tier, c.direction,"
+            " array(select author_id from document_authors a where a.document_id = d.id and role <> 'recipient')"
+            " from chunks c"
             " join emb_crowd e on e.chunk_id = c.id join sources s on s.id = c.source_id"
             " join documents d on d.id = c.document_id order by c.id"
         ).fetchall()
     vectors = np.array([np.fromstring(row[1][1:-1], np.float32, sep=",") for row in rows], np.float32)
-    columns = {name: np.array([row[at] for row in rows]) for at, name in ((2, "source"), (3, "class"), (4, "trust"))}
+    columns = {name: np.array([str(row[at]) for row in rows]) for at, name in enumerate(COLUMNS, 2)}
+    authors = [set(row[6]) for row in rows]
     members = {}
     for share, filters in SHARES.items():
         who = np.ones(len(rows), np.bool_)
-        for name, wanted in (("source", filters.sources), ("class", filters.classes), ("trust", filters.trusts)):
+        for name in COLUMNS:
+            wanted = getattr(filters, name)
             who &= np.isin(columns[name], wanted) if wanted else True
+        if filters.authors:
+            who &= np.array([bool(own & set(filters.authors)) for own in authors])
         members[share] = who
     return Crowd(database, model, np.array([row[0] for row in rows]), vectors, members, SHARES)
 

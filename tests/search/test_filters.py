@@ -9,7 +9,11 @@ import pytest
 from garage.store import search as store
 from garage.store.search import Filters, Terms
 
-SHARES = ["0.05 %", "0.5 %", "2 %", "4 %", "10 %", "40 %"]
+SHARES = [
+    *("0.05 %", "0.5 %", "2 %", "4 %", "10 %", "40 %"),
+    *("0.4 % by an author", "5 % by an author", "5 % by either"),
+    *("0.5 % sent", "10 % sent or received", "0.5 % received from an author"),
+]
 
 
 @pytest.fixture

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from garage.serve.choices import CLASSES, MODES, TRUSTS
+from garage.serve.choices import CLASSES, DIRECTIONS, MODES, TRUSTS
 from garage.serve.invocation import Invocation, takes_invocation
 
 if TYPE_CHECKING:
     from garage.search.hybrid import Hit, Results
+    from garage.store.search import Passage
 
 _SNIPPET = 280  # code points of a hit's text
+_AUTHORS = 3  # of a hit that are named
 
 
 @click.command()
@@ -28,8 +30,18 @@ _SNIPPET = 280  # code points of a hit's text
     help="By meaning (vector), by words (keyword), or by both.",
 )
 @click.option("--source", "sources", multiple=True, metavar="NAME", help="Only this source; may be repeated.")
-@click.option("--class", "classes", multiple=True, type=click.Choice(CLASSES), help="Only this class.")
-@click.option("--trust", "trusts", multiple=True, type=click.Choice(TRUSTS), help="Only this trust.")
+@click.option("--class", "classes", multiple=True, type=click.Choice(CLASSES), help="Only this class; may be repeated.")
+@click.option("--trust", "trusts", multiple=True, type=click.Choice(TRUSTS), help="Only this trust; may be repeated.")
+@click.option(
+    "--author",
+    "authors",
+    multiple=True,
+    metavar="NAME",
+    help="Only what they wrote or sent: part of a name or address; may be repeated.",
+)
+@click.option(
+    "--direction", "directions", multiple=True, type=click.Choice(DIRECTIONS), help="Only mails and messages sent so."
+)
 @takes_invocation
 def search(
     invocation: Invocation,
@@ -40,17 +52,20 @@ def search(
     sources: tuple[str, ...],
     classes: tuple[str, ...],
     trusts: tuple[str, ...],
+    authors: tuple[str, ...],
+    directions: tuple[str, ...],
 ) -> None:
     """Find the passages that answer QUERY.
 
-    Each hit says its title, where it is (source:file:lines), the headings above it, its score, and which side found it.
+    Each hit says its title, where it is (source:file:lines), class, trust and authors, the headings above it, its
+    score, and which side found it.
     A phrase in "quotes", OR and a leading minus are heeded on the keyword side.
     """
     from garage.serve.searching import Asked, ask
 
     # What a shell hands on of bytes that are not text would fail far from here.
     text = " ".join(query).encode("utf-8", "replace").decode("utf-8")
-    asked = Asked(text, limit, mode, sources, classes, trusts)
+    asked = Asked(text, limit, mode, sources, classes, trusts, authors, directions)
     results = ask(invocation.config(), asked, starting=lambda: invocation.note("Starting the database"))
     invocation.answer(results, lambda: _results(results))
 
@@ -78,9 +93,24 @@ def _hit(rank: int, hit: Hit, words: re.Pattern[str] | None) -> Iterator[str]:
     title = click.style(printable(passage.title), bold=True)
     yield f"{rank}. {title}  {click.style(f'{hit.score:.4f}, by {found_by}', dim=True)}"
     yield f"   {click.style(f'{passage.source}:{printable(passage.uri)}:{lines}', fg='cyan')}"
+    yield f"   {printable(_about(passage))}"
     if passage.heading_path:
         yield f"   {printable(passage.heading_path)}"
     yield f"   {_highlighted(_snippet(printable(passage.text), words), words)}"
+
+
+def _about(passage: Passage) -> str:
+    """Class, trust, and whose words they are."""
+    from garage.serve.output import joined
+
+    more = len(passage.authors) - _AUTHORS
+    names = [*passage.authors[:_AUTHORS], *([f"{more} more"] if more > 0 else [])]
+    if passage.kind == "conversation" or not names:
+        names = [passage.sender] if passage.sender else []
+    said = {"sent": "sent by you", "received": f"from {joined(names)}" if names else ""}
+    who = said.get(passage.direction or "", f"by {joined(names)}" if names else "")
+    parts = (passage.corpus_class, passage.trust_tier, who, "words that it quotes" if passage.quoted else "")
+    return ", ".join(filter(None, parts))
 
 
 def _words(query: str) -> re.Pattern[str] | None:
