@@ -17,6 +17,7 @@ from typing import Any
 RESULTS = Path(__file__).with_name("results.json")
 MEASUREMENTS = {
     "walk": "bench.walk",
+    "git_history": "bench.git_history",
     "gate": "bench.gate",
     "ingest": "bench.ingest",
     "extraction": "bench.extraction",

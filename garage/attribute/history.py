@@ -45,15 +45,16 @@ def read(
     Raises:
         GitFailed: an object is missing or damaged; nothing of what was read until then counts.
     """
+    with streamed(repository.tree, *log(repository, f"{since}..{state.head}" if since else state.head)) as blocks:
+        return counted(_proceeding(blocks, proceed), state.boundary)
+
+
+def log(repository: Repository, commits: str) -> list[str]:
+    """The log of some commits as a command of git."""
     options = ["--name-only", "-z", _FORMAT, "--no-merges", "--no-renames", "--no-color", "--no-decorate", "--no-notes"]
     options += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--full-history"]
     within = [repository.below] if repository.below else []
-    options += [f"--relative={folder}/" for folder in within]
-    commits = f"{since}..{state.head}" if since else state.head
-    history = History()
-    with streamed(repository.tree, "log", *options, commits, "--", *within) as blocks:
-        _count(records(_proceeding(blocks, proceed)), state.boundary, history)
-    return history
+    return ["log", *options, *(f"--relative={folder}/" for folder in within), commits, "--", *within]
 
 
 def _proceeding(blocks: Iterable[bytes], proceed: Callable[[], None]) -> Iterator[bytes]:
@@ -81,9 +82,11 @@ def records(blocks: Iterable[bytes]) -> Iterator[bytes]:
     yield b"".join(held)
 
 
-def _count(found: Iterable[bytes], boundary: frozenset[bytes], history: History) -> None:
+def counted(blocks: Iterable[bytes], boundary: frozenset[bytes] = frozenset()) -> History:
+    """Count what a log says; `boundary` are the commits at which a shallow clone ends."""
+    history = History()
     written = history.written
-    for record in found:
+    for record in records(blocks):
         if not record:  # before the first separator, or of an empty history
             continue
         header, _, names = record.partition(b"\0")
@@ -101,3 +104,4 @@ def _count(found: Iterable[bytes], boundary: frozenset[bytes], history: History)
         if counter is None:
             counter = written[who] = Counter()
         counter.update(paths)
+    return history
