@@ -7,7 +7,7 @@ import pickle
 import httpx
 import pytest
 
-from garage.inference.egress import Guard, origin_of
+from garage.inference.egress import Guard, is_loopback, origin_of
 from garage.inference.errors import EgressRefused
 from garage.inference.policy import Reason
 
@@ -102,6 +102,7 @@ def test_named_origins_and_loopback_are_allowed(url: str) -> None:
         ("http://[::1/", Reason.URL_INVALID),
         ("", Reason.SCHEME_UNSUPPORTED),
         ("x" * 70_000, Reason.URL_INVALID),
+        (f"http://{'x' * 5_000}.example", Reason.URL_INVALID),
     ],
 )
 def test_everything_else_is_refused_without_a_lookup(url: str, reason: Reason) -> None:
@@ -116,6 +117,13 @@ def test_everything_else_is_refused_without_a_lookup(url: str, reason: Reason) -
         assert refused.value.code is reason
         assert refused.value.reason in str(refused.value)
         assert "secret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "host", ["[::1%25eth0]", "[::ffff:127.0.0.1]", "127.1", "localhost.", "a.localhost", "0.0.0.0"]
+)
+def test_only_the_plain_spellings_are_taken_for_loopback(host: str) -> None:
+    assert not is_loopback(httpx.URL(f"http://{host}/"))
 
 
 def test_an_origin_is_written_with_its_port_and_in_ascii() -> None:
