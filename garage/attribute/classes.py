@@ -1,7 +1,5 @@
 """The class of a document, by its shape and its source: document, code or communication."""
 
-from pathlib import PurePosixPath
-
 COMMUNICATIONS = frozenset({"mail", "mbox", "outlook", "messages"})
 """Extractors that read what people wrote to each other."""
 
@@ -29,7 +27,7 @@ def class_of(*, kind: str, extractor: str, uri: str, default: str) -> tuple[str,
         return "communication", "source-default"
     if kind.startswith("code:"):
         return "code", f"shape:{kind}"
-    name = PurePosixPath(uri).name
+    name = uri.rpartition("/")[2]
     if name.partition(".")[0].lower().replace("-", "_") in _ABOUT_CODE:
         return "document", f"name:{name}"
     if extractor in _WRITTEN:

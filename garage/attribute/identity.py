@@ -13,6 +13,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 KINDS = ("email", "git_email", "git_name", "name", "phone", "handle")
 ADDRESSES = ("email", "git_email")
@@ -54,6 +55,7 @@ class Person:
     name: str
 
 
+@lru_cache(100_000)
 def identity(kind: str, text: str) -> Identity | None:
     """The identity that a text of a kind is; None for a text that tells nobody apart."""
     if kind in ADDRESSES:

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import yaml
@@ -40,6 +40,7 @@ class Authors:
     tools: tuple[str, ...] = ()
 
 
+@lru_cache(10_000)
 def looks_like_tool_name(name: str) -> bool:
     """Whether a name is no person's: a program's, a machine's, that of an account which everybody has."""
     plain = " ".join(unicodedata.normalize("NFC", name).split()).strip("\"'").casefold()

@@ -4,11 +4,12 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 import yaml
 
+_FOLDERS = 10_000
 TRUSTS = ("authored", "received", "reference")
 
 
@@ -27,9 +28,15 @@ class PathRules:
     def __init__(self, rules: Iterable[PathRule]) -> None:
         self.rules = tuple(rules)
         self._compiled = [(rule, _compiled(rule)) for rule in self.rules]
+        self._names_files = any(not rule.glob.endswith("/") for rule in self.rules)
+        self._first = lru_cache(_FOLDERS)(self._search)
 
     def match(self, path: str) -> PathRule | None:
         """The rule that decides about a path, whose parts '/' separates."""
+        # Where no rule names files, all of a folder are judged at once.
+        return self._first(path if self._names_files else path[: path.rfind("/") + 1])
+
+    def _search(self, path: str) -> PathRule | None:
         path = unicodedata.normalize("NFC", path)
         return next((rule for rule, pattern in self._compiled if pattern.search(path)), None)
 

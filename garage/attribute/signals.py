@@ -12,6 +12,7 @@ evidence, silent ones too: why it did not speak.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from garage.attribute.classes import COMMUNICATIONS, class_of
@@ -64,8 +65,7 @@ def attribute(document: DocumentFacts, rules: Rules) -> Attribution:
     ]
     told.append({"signal": "class", "said": corpus_class, "evidence": f"class:{why}", "won": True})
     return Attribution(
-        document_id=document.document_id,
-        version=document.version,
+        document=document,
         corpus_class=corpus_class,
         trust=str(winner.said),
         signals=tuple(told),
@@ -91,15 +91,17 @@ def _git(history: tuple[Contributor, ...] | None, owner: Owner) -> Signal:
     if not history:
         return Signal("git", None, "git-log:history-cut-off")
     total = sum(person.commits for person in history)
-    mine = sum(p.commits for p in history if owner.committed(name=p.name, email=p.email))
+    known = [(owner.committed(name=person.name, email=person.email), person) for person in history]
+    mine = sum(person.commits for own, person in known if own)
+    known.sort(key=lambda pair: not pair[0])  # the owner is among those that count, however many there are
     credits_ = tuple(
         Credit(
-            OWNER if owner.committed(name=person.name, email=person.email) else _committer(person),
+            OWNER if own else _committer(person.name, person.email),
             "author" if person.commits else "committer",
             person.commits / total if person.commits else 1.0,
             f"git-log:commits:{person.commits}/{total}" if person.commits else "git-log:committer",
         )
-        for person in sorted(history, key=lambda p: not owner.committed(name=p.name, email=p.email))[:_PEOPLE]
+        for own, person in known[:_PEOPLE]
         if person.name or person.email
     )
     if not owner.commits:
@@ -107,8 +109,9 @@ def _git(history: tuple[Contributor, ...] | None, owner: Owner) -> Signal:
     return Signal("git", "authored" if mine else "reference", f"git-log:self-commits:{mine}/{total}", credits_)
 
 
-def _committer(person: Contributor) -> Who:
-    found = by_address(person.email, person.name, git=True) or by_name(person.name or person.email, git=True)
+@lru_cache(10_000)
+def _committer(name: str, email: str) -> Who:
+    found = by_address(email, name, git=True) or by_name(name or email, git=True)
     return _who(found) if found else Who((("git_name", "unknown"),), "unknown")
 
 

@@ -18,7 +18,7 @@ PAGE = 500  # documents of one transaction
 
 @dataclass(frozen=True, slots=True)
 class DocumentFacts:
-    """What tells whose a document is. `version` is the one that holds for it now.
+    """What tells whose a document is. `version` is the one that holds for it now; class and trust are those so far.
 
     `author`, `sender`, `recipients`, `cc` and `participants` are as the extractor found them. `speakers` are the
     (sender, direction) of a conversation's messages with how many there are. `history` None: no repository knows the
@@ -30,6 +30,8 @@ class DocumentFacts:
     kind: str
     extractor: str
     version: str
+    corpus_class: str = ""
+    trust: str = ""
     author: Any = None
     sender: Any = None
     recipients: Any = None
@@ -53,12 +55,16 @@ class Credit:
 class Attribution:
     """What is recorded of a document; `signals` are objects of `signal`, `said`, `evidence` and `won`."""
 
-    document_id: int
-    version: str
+    document: DocumentFacts
     corpus_class: str
     trust: str
     signals: tuple[dict[str, Any], ...]
     credits: tuple[Credit, ...]
+
+    @property
+    def is_new(self) -> bool:
+        """Whether class or trust are other ones than before."""
+        return (self.corpus_class, self.trust) != (self.document.corpus_class, self.document.trust)
 
 
 _PENDING = f"""
@@ -82,8 +88,8 @@ def pending(conn: Connection[Row], source_id: int, version: str, *, rebuild: boo
     while True:
         rows = conn.execute(
             "select d.id, d.file_uri, d.kind, d.extractor, %(version)s::text || coalesce(':' || g.digest, ''),"
-            " d.meta->'author', d.meta->'from', d.meta->'to', d.meta->'cc', d.meta->'participants',"
-            " g.digest is not null,"
+            " d.corpus_class, d.trust_tier, d.meta->'author', d.meta->'from', d.meta->'to', d.meta->'cc',"
+            " d.meta->'participants', g.digest is not null,"
             " case when d.kind = 'conversation' then"
             "   (select coalesce(jsonb_agg(s), '[]') from (select p->>2 as sender, p->>3 as direction, count(*)"
             "    from jsonb_array_elements(d.parts) p group by 1, 2 order by 3 desc, 1, 2) s) end"
@@ -91,13 +97,13 @@ def pending(conn: Connection[Row], source_id: int, version: str, *, rebuild: boo
             + " and d.id > %(last)s order by d.id limit %(page)s",
             {"source": source_id, "version": version, "rebuild": rebuild, "last": last, "page": PAGE},
         ).fetchall()
-        known = git.contributors(conn, [row[0] for row in rows if row[10]])
+        known = git.contributors(conn, [row[0] for *row, tracked, _ in rows if tracked])
         page = [
             DocumentFacts(
                 *facts,
                 speakers=tuple((s["sender"], s["direction"], s["count"]) for s in speakers or ()),
                 history=known.get(facts[0]),
-            )  # type: ignore[misc]  # ten values stand before the last two
+            )  # type: ignore[misc]  # twelve values stand before the last two
             for *facts, _, speakers in rows
         ]
         if page:
@@ -114,23 +120,21 @@ def put(conn: Connection[Row], decided: Sequence[Attribution], *, better: Callab
     """
     # Before anything else, as it waits for other runs: nothing is locked meanwhile that they may wait for.
     ids = authors.resolve(conn, (credit.who for one in decided for credit in one.credits), better=better)
-    changed = conn.execute(
-        "with n as materialized (select * from unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::jsonb[])"
-        "   as n(id, class, trust, version, signals)),"
-        " old as materialized (select d.id, (d.corpus_class, d.trust_tier) is distinct from (n.class, n.trust) as moved"
-        "   from documents d join n using (id))"
-        " update documents d set corpus_class = n.class, trust_tier = n.trust, attributed_as = n.version,"
-        " signals = n.signals from n join old using (id) where d.id = n.id returning old.moved",
+    moved = conn.execute(
+        "update documents d set corpus_class = n.class, trust_tier = n.trust, attributed_as = n.version,"
+        " signals = n.signals from unnest(%s::bigint[], %s::text[], %s::text[], %s::text[], %s::jsonb[])"
+        " as n(id, class, trust, version, signals) where d.id = n.id returning d.id",
         (
-            [one.document_id for one in decided],
+            [one.document.document_id for one in decided],
             [one.corpus_class for one in decided],
             [one.trust for one in decided],
-            [one.version for one in decided],
+            [one.document.version for one in decided],
             [json.dumps(one.signals, ensure_ascii=False) for one in decided],
         ),
     ).fetchall()
     _put_credits(conn, decided, ids)
-    return sum(moved for (moved,) in changed)
+    there = {document for (document,) in moved}
+    return sum(one.is_new and one.document.document_id in there for one in decided)
 
 
 def _put_credits(conn: Connection[Row], decided: Sequence[Attribution], ids: Mapping[Who, int]) -> None:
@@ -139,10 +143,11 @@ def _put_credits(conn: Connection[Row], decided: Sequence[Attribution], ids: Map
         for credit in one.credits:
             if (author := ids.get(credit.who)) is None:
                 continue  # the owner, where nobody is configured
-            key = (one.document_id, author, credit.role)
+            key = (one.document.document_id, author, credit.role)
             if key not in best or credit.confidence > best[key].confidence:
                 best[key] = credit
-    conn.execute("delete from document_authors where document_id = any(%s)", ([one.document_id for one in decided],))
+    documents = [one.document.document_id for one in decided]
+    conn.execute("delete from document_authors where document_id = any(%s)", (documents,))
     conn.execute(
         "insert into document_authors (document_id, author_id, role, confidence, evidence) select n.*"
         " from unnest(%s::bigint[], %s::bigint[], %s::text[], %s::real[], %s::text[])"

@@ -28,7 +28,7 @@ def listed(database: Database, source_id: int, version: str = "1", *, rebuild: b
 
 def decided(document: DocumentFacts, *credits_: Credit, trust: str = "reference") -> Attribution:
     signal = {"signal": "path", "said": trust, "evidence": "path-rule:Books/", "won": True}
-    return Attribution(document.document_id, document.version, "document", trust, (signal,), credits_)
+    return Attribution(document, "document", trust, (signal,), credits_)
 
 
 def record(database: Database, *decisions: Attribution) -> int:
@@ -72,7 +72,8 @@ def test_a_document_is_pending_until_it_is_decided_by_the_version_that_holds(
     assert rows(database, "select corpus_class, trust_tier, attributed_as from documents") == [
         ("document", "reference", "1")
     ]
-    assert record(database, decided(pending)) == 0
+    (again,) = listed(database, source_id, rebuild=True)
+    assert record(database, decided(again)) == 0
 
 
 def test_a_document_that_is_written_again_is_pending_again(
