@@ -28,31 +28,31 @@ PATIENCE = 300.0
 """Seconds without a word after which git is given up: a named pipe in place of a file would keep it forever."""
 
 _ENVIRONMENT = {
-    # A partial clone fetches what it lacks through a program that its configuration may name.
+    # A partial clone fetches what it lacks through a program that its configuration may name. Each of these forbids it,
+    # the second one by itself since git 2.39.4.
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",  # a commit's name tells everything below it, whatever replaces what
+    # A commit's name tells everything below it, whatever is to be taken for what.
+    "GIT_NO_REPLACE_OBJECTS": "1",
     "GIT_GRAFT_FILE": os.devnull,
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_FLUSH": "0",  # else a pipe is written to once a commit
 }
-# Later settings win over the repository's own. Files that it names for git to read may be endless.
+# These win over the repository's own. Files that it names for git to read may be endless. The first two are of no use
+# to the commands here in any git that was tried; they are to be of none in the next one either.
 _SETTINGS = {
     "core.fsmonitor": "false",
     "core.hooksPath": os.devnull,
     "diff.orderFile": os.devnull,
     "i18n.logOutputEncoding": "UTF-8",
     "log.follow": "false",
-    "log.mailmap": "true",
     "log.showRoot": "true",
     "log.showSignature": "false",
-    "mailmap.file": "",
     "mailmap.blob": "",
-    "safe.directory": "*",  # whose a repository is does not matter to who only reads
+    "mailmap.file": "",
 }
 _WORDS = 4_096  # bytes kept of what git complains of
 

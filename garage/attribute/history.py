@@ -52,7 +52,7 @@ def read(
 def log(repository: Repository, commits: str) -> list[str]:
     """The log of some commits as a command of git."""
     options = ["--name-only", "-z", _FORMAT, "--no-merges", "--no-renames", "--no-color", "--no-decorate", "--no-notes"]
-    options += ["--no-ext-diff", "--no-textconv", "--no-show-signature", "--full-history"]
+    options += ["--no-ext-diff", "--no-textconv", "--full-history"]
     within = [repository.below] if repository.below else []
     return ["log", *options, *(f"--relative={folder}/" for folder in within), commits, "--", *within]
 

@@ -43,9 +43,9 @@ def names(sprung: Path) -> list[str]:
     return sorted(path.name for path in sprung.iterdir())
 
 
-def read(folder: Path) -> History:
+def read(folder: Path, *, below: str = "") -> History:
     """All that is ever asked of a repository."""
-    repository = Repository("", folder)
+    repository = Repository("", folder, below)
     state = repositories.state(repository)
     repositories.continues(repository, state.head, state)
     return history.read(repository, state)
@@ -176,9 +176,20 @@ def tree(tmp_path: Path) -> Tree:
 
 
 @pytest.mark.parametrize("name", ["mailmap.file", "diff.orderFile", "core.attributesFile", "core.excludesFile"])
-def test_a_file_without_an_end_is_not_read(tree: Tree, name: str) -> None:
-    tree.git("config", name, "/dev/zero")
+def test_a_file_without_an_end_is_not_read(
+    tree: Tree, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "endless")
+    tree.git("config", name, str(tmp_path / "endless"))
+    monkeypatch.setattr(git, "PATIENCE", 5.0)
     assert read(tree.folder).commits == 1
+
+
+def test_a_mailmap_is_read_from_the_working_tree_alone(tree: Tree) -> None:
+    tree.commit({"people": "Somebody Else <ada@example.org>\n"})
+    tree.git("config", "mailmap.blob", "HEAD:people")
+    tree.git("config", "mailmap.file", str(tree.folder / "people"))
+    assert [who.split(b"\n")[0] for who in read(tree.folder).written] == [b"Ada Lovelace"]
 
 
 def test_a_mailmap_without_an_end_is_not_read(tree: Tree) -> None:
@@ -202,9 +213,11 @@ def test_a_working_tree_elsewhere_is_not_believed(tree: Tree, tmp_path: Path) ->
     assert [who.split(b"\n")[0] for who in read(tree.folder).written] == [b"Ada Lovelace"]
 
 
-def test_settings_of_the_log_do_not_change_what_is_read(tree: Tree) -> None:
-    tree.commit({"b.txt": "1", ".mailmap": "Ada L. <ada@example.org>\n"})
-    before = read(tree.folder)
+@pytest.mark.parametrize("below", ["", "docs"])
+def test_settings_of_the_log_do_not_change_what_is_read(tree: Tree, below: str) -> None:
+    tree.commit({"docs/b.txt": "1", ".mailmap": "Ada L. <ada@example.org>\n"})
+    tree.commit({"docs/c.txt": "1"})
+    before = read(tree.folder, below=below)
     settings = {
         "color.ui": "always",
         "core.quotePath": "true",
@@ -216,6 +229,7 @@ def test_settings_of_the_log_do_not_change_what_is_read(tree: Tree) -> None:
         "log.date": "human",
         "log.decorate": "full",
         "log.diffMerges": "separate",
+        "log.follow": "true",
         "log.graphColors": "red",
         "log.mailmap": "false",
         "log.showRoot": "false",
@@ -223,7 +237,33 @@ def test_settings_of_the_log_do_not_change_what_is_read(tree: Tree) -> None:
     }
     for name, value in settings.items():
         tree.git("config", name, value)
+    assert read(tree.folder, below=below) == before
+
+
+def test_configuration_that_git_cannot_read_is_not_asked_for(
+    tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "home/.gitconfig"
+    broken.parent.mkdir()
+    broken.write_text("[broken", encoding="utf-8")
+    monkeypatch.setenv("HOME", str(broken.parent))
+    assert read(tree.folder).commits == 1
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(broken))
+    assert read(tree.folder).commits == 1
+
+
+def test_a_commit_that_is_to_be_taken_for_another_is_not(tree: Tree) -> None:
+    first = tree.git("rev-parse", "HEAD")
+    second = tree.commit({"b.txt": "1"})
+    before = read(tree.folder)
+    tree.git("replace", "--graft", second)
     assert read(tree.folder) == before
+    tree.git("replace", "-d", second)
+    (tree.folder / ".git/info").mkdir(exist_ok=True)
+    (tree.folder / ".git/info/grafts").write_text(f"{second}\n", encoding="ascii")
+    assert tree.git("log", "--format=%H") == second
+    assert read(tree.folder) == before
+    assert before.commits == len({first, second})
 
 
 def test_nothing_is_written_to_a_repository(tree: Tree) -> None:

@@ -64,6 +64,9 @@ def test_a_document_finds_the_history_of_its_file(
     record(database, source_id, "work", {"a.txt": ((2, 5), (1, 2)), "b/a.txt": ()})
     record(database, source_id, "work/inner", {"a.txt": ((2, 1), (1, 0))})
     record(database, second_source, "workshop", {"a.txt": ((1, 1),)})
+    with database.connection() as conn:
+        query = f"select d.uri, g.digest from documents d left join ({git.SOURCE_HISTORIES}) g using (file_uri)"
+        assert dict(conn.execute(query.encode(), {"source": source_id}).fetchall()) == digests(database)
     assert of_documents(database) == {
         "a.txt": (Contributor(*ADA, 3),),
         "work/a.txt": (Contributor(*BEN, 5), Contributor(*ADA, 2)),
@@ -123,6 +126,17 @@ def test_what_another_run_recorded_first_is_not_added_a_second_time(database: Da
     assert not record(database, source_id, "", {"a.txt": ((1, 3),)}, head="two", people={}, since=before)
     with database.connection() as conn:
         assert git.shares(conn, before.id, ["a.txt"]) == {"a.txt": ((1, 2),)}
+
+
+def test_a_file_is_told_by_the_innermost_repository_alone(database: Database, source_id: int, put: Put) -> None:
+    put("work/inner/a.txt", ["text"])
+    record(database, source_id, "", {"work/inner/a.txt": ((1, 1),), "work/a.txt": ((1, 1),), "x.txt": ((1, 1),)})
+    record(database, source_id, "work", {"inner/a.txt": ((1, 2),), "inner.txt": ((1, 2),)})
+    record(database, source_id, "work/inner", {"a.txt": ((2, 3),)})
+    assert of_documents(database) == {"work/inner/a.txt": (Contributor(*BEN, 3),)}
+    with database.connection() as conn:
+        known = [uri for uri, _ in conn.execute(git.SOURCE_HISTORIES.encode(), {"source": source_id}).fetchall()]
+    assert sorted(known) == ["work/inner.txt", "work/inner/a.txt", "x.txt"]
 
 
 def test_a_forgotten_repository_leaves_nothing(database: Database, source_id: int) -> None:
