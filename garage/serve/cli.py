@@ -12,8 +12,10 @@ from typing import NoReturn
 
 import click
 
+from garage.serve.commands.authors import authors
 from garage.serve.commands.config import config
 from garage.serve.commands.egress import egress
+from garage.serve.commands.explain import explain
 from garage.serve.commands.models import models
 from garage.serve.commands.outcomes import outcomes
 from garage.serve.commands.search import search
@@ -31,6 +33,10 @@ _MISUSE = {
     "EmptyQuery",
     "InvalidModelEntry",
     "NotAFolder",
+    "NothingToExplain",
+    "SeveralAuthors",
+    "SeveralDocuments",
+    "UnknownAuthor",
     "UnknownKind",
     "UnknownModel",
     "UnknownSource",
@@ -46,7 +52,7 @@ def cli() -> None:
     """
 
 
-for command in (up, down, source, update, search, status, outcomes, models, egress, config):
+for command in (up, down, source, update, search, explain, status, outcomes, authors, models, egress, config):
     cli.add_command(command)
 
 

@@ -264,9 +264,10 @@ def _one_passage_each(rows: Sequence[str], document: int) -> ChunkSet:
 def crowds(cluster: Cluster, crowd_pattern: str) -> Iterator[Callable[[Engine], Crowd]]:
     """The crowd as either engine sees it; read only."""
     opened: dict[Engine, Database] = {}
+    gathered: dict[Engine, Crowd] = {}
 
     def of(engine: Engine) -> Crowd:
-        if engine not in opened:
+        if engine not in gathered:
             name = f"{crowd_pattern}_{engine}"
             with psycopg.connect(cluster.url("postgres"), autocommit=True) as conn:
                 conn.execute(
@@ -277,7 +278,8 @@ def crowds(cluster: Cluster, crowd_pattern: str) -> Iterator[Callable[[Engine], 
             opened[engine] = Database(cluster.url(name))
             if engine == "ts_rank":
                 without_bm25(opened[engine])
-        return _crowd(opened[engine])
+            gathered[engine] = _crowd(opened[engine])
+        return gathered[engine]
 
     yield of
     for engine, database in opened.items():

@@ -12,6 +12,7 @@ import pytest
 
 from garage.config import CorpusClass, Model, SourceKind, Trust
 from garage.inference.policy import Purpose
+from garage.passage import Part
 from garage.search.hybrid import Mode
 from garage.serve import choices
 from garage.serve.cli import cli
@@ -55,6 +56,9 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "garage search",
         "garage status",
         "garage outcomes",
+        "garage explain",
+        "garage authors list",
+        "garage authors merge",
         "garage models list",
         "garage models add",
         "garage models default",
@@ -104,6 +108,7 @@ def test_every_command_answers_in_json_and_takes_a_configuration(name: str) -> N
 def test_the_words_that_options_accept_are_the_library_s() -> None:
     assert get_args(CorpusClass) == choices.CLASSES
     assert get_args(Trust) == choices.TRUSTS
+    assert get_args(get_args(Part.__annotations__["direction"])[0]) == choices.DIRECTIONS
     assert get_args(SourceKind) == choices.KINDS
     assert get_args(Mode) == choices.MODES
     assert tuple(Purpose) == choices.PURPOSES
