@@ -179,8 +179,9 @@ def _read(
         return _Reading(repository, row, since, said, warning)
     except GitFailed as error:
         return _Reading(repository, warning=f"{shown}: its history cannot be read: {error.reason}")
-    except OSError as error:
-        return _Reading(repository, warning=f"{shown}: its history cannot be read: {error.strerror}")
+    except Exception as error:  # noqa: BLE001  # whatever is wrong with one repository must not cost the others
+        reason = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+        return _Reading(repository, warning=f"{shown}: its history cannot be read: {reason}")
 
 
 def _version(repository: Repository, state: State, address: Callable[[bytes], str]) -> str:

@@ -50,7 +50,7 @@ def find(root: Path, folders: Iterable[str]) -> list[Repository]:
     Nothing is listed: a `.git` beside a file, or beside a folder above it, tells a repository. A bare one holds no
     files. That of a submodule or of a second working tree is a file.
     """
-    root = root.absolute()
+    root = root.resolve()  # what lies above a link to a folder is not what lies above the folder
     trees = {address: _path(root, address) for address in _with_those_above(folders)}
     found = sorted(address for address, tree in trees.items() if _is_tree(tree))
     repositories = []

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import pytest
 
-from garage.attribute import histories
+from garage.attribute import histories, repositories
 from garage.attribute.histories import HistoryReport
+from garage.attribute.repositories import Repository, State
 from garage.config import Source
 from garage.store import files, sources
 from garage.store.database import Database
@@ -287,6 +288,23 @@ def test_a_damaged_repository_keeps_what_was_known_and_costs_the_others_nothing(
     lost.write_bytes(whole)
     assert folder.update().warnings == ()
     assert folder.histories()["damaged/b.txt"] == {"Ben Okri": 1}
+
+
+def test_whatever_is_wrong_with_one_repository_costs_the_others_nothing(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("1", "2", "3"):
+        Tree(folder.root / name).commit({"a.txt": "1"})
+    ask = repositories.state
+
+    def state(repository: Repository) -> State:
+        if repository.address == "2":
+            raise ValueError("an answer that nobody foresaw")
+        return ask(repository)
+
+    monkeypatch.setattr(repositories, "state", state)
+    assert folder.update().warnings == ("2: its history cannot be read: ValueError: an answer that nobody foresaw",)
+    assert set(folder.repositories()) == {"1", "3"}
 
 
 def test_without_git_on_this_machine_what_was_known_stays(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,6 +53,15 @@ def test_the_repository_that_the_root_lies_in_counts(tmp_path: Path) -> None:
     assert found(tmp_path / "work") == {"": ("", ("docs/inner",)), "docs/inner": ("", ())}
 
 
+def test_a_root_that_is_a_link_lies_where_the_link_leads(tmp_path: Path) -> None:
+    Tree(tmp_path / "work").commit({"docs/a.txt": "1"})
+    Tree(tmp_path / "links").commit({"b.txt": "1"})
+    (tmp_path / "links/docs").symlink_to(tmp_path / "work/docs")
+    assert [(one.tree, one.below) for one in repositories.find(tmp_path / "links/docs", [""])] == [
+        (tmp_path / "work", "docs")
+    ]
+
+
 def test_files_of_inner_repositories_are_theirs(tmp_path: Path) -> None:
     for name in ("", "a", "a/b", "ab"):
         Tree(tmp_path / "work" / name).commit({"x.txt": "1"})
