@@ -283,12 +283,6 @@ _AUTHORS = """
 """
 
 
-def authors(conn: Connection[Row], *, limit: int | None = None) -> list[Author]:
-    """All authors: the owner first, then those of the most documents."""
-    rows = conn.execute(_AUTHORS + " order by a.is_self desc, documents desc, name, a.id limit %s", (limit,))
-    return [_author(row) for row in rows]
-
-
 def find(conn: Connection[Row], *, pairs: Sequence[Pair] = (), name: str = "") -> list[Author]:
     """The authors that have one of the identities, or are shown by a name, whatever its case; by id."""
     rows = conn.execute(

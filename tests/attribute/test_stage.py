@@ -14,7 +14,10 @@ import pytest
 
 from garage import stages, worklist
 from garage.config import load
+from garage.inference.testing import HashEmbedder
+from garage.search.hybrid import search
 from garage.store.database import Database
+from garage.store.search import Filters
 from garage.store.sources import Source
 from garage.worklist import Report
 
@@ -319,6 +322,30 @@ def test_other_rules_and_another_owner_decide_again_and_nothing_else_is_done(gar
     garage.configure()
     garage.attribute()
     assert garage.decided()["Mail/out.eml"][1] == "authored"
+
+
+def test_a_search_sees_at_once_what_was_decided(garage: Garage) -> None:
+    (garage.root / "Books").mkdir()
+    (garage.root / "Books/garden.md").write_text("# Garden\n\nThe quince blossoms in April.\n", encoding="utf-8")
+    garage.read()
+
+    def found(trust: str, corpus_class: str) -> list[str]:
+        results = search(
+            garage.database,
+            "quince",
+            settings=load().search,
+            embedder=lambda model: HashEmbedder(slug=model.slug, dims=model.stored_dims),
+            mode="keyword",
+            filters=Filters(trusts=(trust,), classes=(corpus_class,)),
+        )
+        return [hit.passage.uri for hit in results.hits]
+
+    assert found("authored", "document") == ["Books/garden.md"]
+    garage.attribute()
+    assert (found("authored", "document"), found("reference", "document")) == ([], ["Books/garden.md"])
+    garage.configure(source={"class": "communication"}, attribution={"path_rules": {"garden.*": "received"}})
+    garage.attribute()
+    assert (found("reference", "document"), found("received", "communication")) == ([], ["Books/garden.md"])
 
 
 def test_a_commit_decides_again_about_its_files_alone(garage: Garage) -> None:

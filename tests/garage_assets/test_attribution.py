@@ -1,4 +1,4 @@
-"""The asset that says whose documents are: part of the job, decided again alone, and nothing else becomes stale by it."""
+"""The asset that says whose documents are: part of the job, decided again alone; nothing else becomes stale by it."""
 
 from pathlib import Path
 from typing import Any

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from garage.store import attribution, authors
+from garage.store import attribution
 from garage.store.attribution import Attribution, Credit, DocumentFacts
 from garage.store.authors import OWNER, Who
 from garage.store.database import Database
@@ -196,5 +196,4 @@ def test_a_name_that_is_better_is_shown_from_then_on(
         with database.transaction() as conn:
             credit = Credit(Who(MARY.identities, name), "author", 1, "x")
             attribution.put(conn, [decided(pending, credit)], better=lambda one, other: max(one, other, key=len))
-    with database.connection() as conn:
-        assert [one.name for one in authors.authors(conn)] == ["mary@example.net"]
+    assert rows(database, "select display_name from authors") == [("mary@example.net",)]
