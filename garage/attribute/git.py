@@ -48,7 +48,6 @@ _SETTINGS = {
     "core.hooksPath": os.devnull,
     "diff.orderFile": os.devnull,
     "i18n.logOutputEncoding": "UTF-8",
-    "log.follow": "false",
     "log.showRoot": "true",
     "log.showSignature": "false",
     "mailmap.blob": "",
