@@ -32,9 +32,9 @@ def wanted(conn: Session, written: Sequence[str]) -> Wanted:
         if not like:
             raise unknown(conn, text)
         if len(like) > 1:
-            names = [name for _, name in like]
+            names = list(dict.fromkeys(name for _, name in like))
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-            notes.append(f"{text!r} is part of {len(names)} authors: {', '.join(names[:_SHOWN])}{more}")
+            notes.append(f"{text!r} is part of {len(like)} authors: {', '.join(names[:_SHOWN])}{more}")
         found |= dict(like)
     if not found:
         return Wanted()
