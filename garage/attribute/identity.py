@@ -18,6 +18,7 @@ from functools import lru_cache
 KINDS = ("email", "git_email", "git_name", "name", "phone", "handle")
 ADDRESSES = ("email", "git_email")
 
+_LENGTH = 300  # code points of a value: no real one is longer, and an index takes no more than some
 _SPACES = re.compile(r"\s+")
 _QUOTES = "\"'“”‘’«»"
 _GITHUB = re.compile(r"\d+\+([^@]+@users\.noreply\.github\.com)")
@@ -66,7 +67,7 @@ def identity(kind: str, text: str) -> Identity | None:
         value = unicodedata.normalize("NFC", text).strip().removeprefix("@").casefold()
     else:
         value = _name(text)
-    return Identity(kind, unicodedata.normalize("NFC", value)) if value else None
+    return Identity(kind, unicodedata.normalize("NFC", value)[:_LENGTH]) if value else None
 
 
 def parsed(written: str) -> Identity | None:
@@ -96,7 +97,7 @@ def _name(text: str) -> str:
 
 def shown_name(text: str) -> str:
     """A name as it is shown: in the order in which it is spoken, without quotes and surplus spaces."""
-    text = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip(f" {_QUOTES}")
+    text = _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip(f" {_QUOTES}")[:_LENGTH]
     if (match := _LAST_FIRST.fullmatch(text)) and not _SUFFIX.fullmatch(match[2].strip()):
         return f"{match[2].strip()} {match[1].strip()}"
     return text
@@ -126,7 +127,7 @@ def by_name(name: str, *, git: bool = False) -> Person | None:
 
 def by_contact(text: str) -> Person | None:
     """Who a conversation names: by phone number, address, or whatever else they are called there."""
-    text = text.strip()
+    text = text.strip()[:_LENGTH]
     if _ADDRESS.fullmatch(text):
         return by_address(text)
     if _PHONE.fullmatch(text) and sum(map(str.isdigit, text)) in _PHONE_DIGITS:

@@ -12,7 +12,7 @@ from garage.attribute.identity import Person, by_address, by_name, is_suffix, sh
 
 _AUTHORS = 30  # of one document; a list beyond that is an attack or a telephone book
 _NAME = 200  # code points
-_SPLIT = re.compile(r"\s*[;|\n•·]\s*|\s+(?:and|und|et|with|&|\+)\s+|,\s*(?:and|und|et|&)\s+", re.IGNORECASE)
+_SPLIT = re.compile(r"\s*[;|•·]\s*|\s+(?:and|und|et|with|&|\+)\s+|,\s*(?:and|und|et|&)\s+", re.IGNORECASE)
 _BY = re.compile(r"(?:by|von|par|author|authors|written by)\s*:?\s+(?=\S)", re.IGNORECASE)
 _AND_OTHERS = re.compile(r",?\s+(?:et\.? al\b\.?|and others|u\.\s?a\.)", re.IGNORECASE)
 _FIRM = re.compile(
@@ -92,7 +92,8 @@ def names(text: str) -> list[str]:
     `Lovelace, Ada` is one person and `Ada Lovelace, Charles Babbage` are two: a comma parts people where every piece
     has a name of its own, of two words or more.
     """
-    text = _AND_OTHERS.sub("", text.strip())
+    # Lines part people as well. White space is collapsed first: a run of it would be looked at from each of its places.
+    text = _AND_OTHERS.sub("", " ".join("; ".join(text.splitlines()).split()))
     if begin := _BY.match(text):
         text = text[begin.end() :]
     found: list[str] = []

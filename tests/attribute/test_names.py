@@ -1,7 +1,10 @@
 """Who a file names as its author, and what is only the name of a program."""
 
+import time
+
 import pytest
 
+from garage.attribute.identity import mailboxes
 from garage.attribute.names import authors, looks_like_tool_name, names
 
 
@@ -120,6 +123,21 @@ def test_addresses_are_identities_and_tools_are_left_out() -> None:
 @pytest.mark.parametrize("field", [None, 7, {}, [], [None], ""])
 def test_what_is_no_text_names_nobody(field: object) -> None:
     assert authors(field).people == ()
+
+
+def test_lines_part_people_too() -> None:
+    assert names("Ada Lovelace\nBabbage, Charles\r\n") == ["Ada Lovelace", "Charles Babbage"]
+
+
+@pytest.mark.parametrize(
+    "text", [" " * 10_000, "a " * 5_000, "," * 10_000, "<" * 10_000, "a@" * 5_000, "et al " * 1_500]
+)
+def test_a_field_that_is_an_attack_costs_no_time(text: str) -> None:
+    start = time.process_time()
+    authors(text)
+    authors(text + "x")
+    mailboxes([text + "x"])
+    assert time.process_time() - start < 1
 
 
 def test_a_list_is_read_piece_by_piece_and_ends_somewhere() -> None:

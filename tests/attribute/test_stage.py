@@ -324,6 +324,21 @@ def test_other_rules_and_another_owner_decide_again_and_nothing_else_is_done(gar
     assert garage.decided()["Mail/out.eml"][1] == "authored"
 
 
+def test_names_and_addresses_of_any_length_are_stored(garage: Garage) -> None:
+    (garage.root / "a.md").write_text(
+        f"---\nauthor: {'Ada ' * 2_000}\n---\n# Long\n\nWords of a page.\n", encoding="utf-8"
+    )
+    (garage.root / "b.eml").write_text(
+        f"From: x <{'ß' * 4_000}@example.org>\nTo: {', '.join(f'p{n}@example.org' for n in range(500))}\n"
+        "Subject: Long\n\nThe words of a mail.\n",
+        encoding="utf-8",
+    )
+    garage.read()
+    assert garage.attribute().counts["attributed"] == 2
+    assert {role for _, _, role in garage.parts()} == {"author", "sender", "recipient"}
+    assert len(garage.parts()) == 102
+
+
 def test_a_search_sees_at_once_what_was_decided(garage: Garage) -> None:
     (garage.root / "Books").mkdir()
     (garage.root / "Books/garden.md").write_text("# Garden\n\nThe quince blossoms in April.\n", encoding="utf-8")
