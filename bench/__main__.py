@@ -20,6 +20,7 @@ MEASUREMENTS = {
     "git_history": "bench.git_history",
     "gate": "bench.gate",
     "ingest": "bench.ingest",
+    "attribution": "bench.attribution",
     "extraction": "bench.extraction",
     "embedding": "bench.embedding",
     "update": "bench.update",
