@@ -3,6 +3,7 @@
 CLASSES = ("document", "code", "communication")
 TRUSTS = ("authored", "received", "reference")
 DIRECTIONS = ("sent", "received")
+EGRESS = ("local_only", "lan", "remote")
 KINDS = ("filesystem", "messages")
 MODES = ("hybrid", "vector", "keyword")
 POOLINGS = ("file", "mean", "cls", "last")

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import click
 import pytest
 
-from garage.config import CorpusClass, Model, SourceKind, Trust
+from garage.config import CorpusClass, Egress, Model, SourceKind, Trust
 from garage.inference.policy import Purpose
 from garage.passage import Part
 from garage.search.hybrid import Mode
@@ -110,6 +110,7 @@ def test_the_words_that_options_accept_are_the_library_s() -> None:
     assert get_args(Trust) == choices.TRUSTS
     assert get_args(get_args(Part.__annotations__["direction"])[0]) == choices.DIRECTIONS
     assert get_args(SourceKind) == choices.KINDS
+    assert get_args(Egress) == choices.EGRESS
     assert get_args(Mode) == choices.MODES
     assert tuple(Purpose) == choices.PURPOSES
     assert get_args(Model.model_fields["pooling"].annotation) == choices.POOLINGS

@@ -47,8 +47,10 @@ def test_a_source_is_named_after_its_folder(name: str, slug: str) -> None:
 def test_adding_a_folder_writes_it_down_and_registers_it(
     garage: Any, garage_home: Any, database: Database, folder: Path
 ) -> None:
-    answer = garage("source", "add", folder, "--class", "communication", "--trust", "received", "--exclude", "drafts/")
+    answer = garage("source", "add", folder, "--class", "communication", "--trust", "received",
+                    "--egress", "lan", "--exclude", "drafts/")  # fmt: skip
     assert answer.code == 0
+    assert load().sources[0].egress == "lan"
     assert f"Added the source 'my-notes': {folder}" in answer.out
     assert "garage update --source my-notes" in answer.out
     (source,) = load().sources

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from garage.serve.choices import CLASSES, KINDS, TRUSTS
+from garage.serve.choices import CLASSES, EGRESS, KINDS, TRUSTS
 from garage.serve.invocation import Invocation, takes_invocation
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def source() -> None:
 @click.option("--kind", type=click.Choice(KINDS), help="What FOLDER is; default filesystem, a folder of files.")
 @click.option("--class", "corpus_class", type=click.Choice(CLASSES), help="What its files are; default document.")
 @click.option("--trust", type=click.Choice(TRUSTS), help="Whose its files are; default authored.")
+@click.option("--egress", type=click.Choice(EGRESS), help="How far its content may travel; default local_only.")
 @click.option("--include-code", is_flag=True, help="Read source code and structured data files as well.")
 @click.option("--exclude", multiple=True, metavar="PATTERN", help="Leave out, as in .gitignore; may be repeated.")
 @takes_invocation
@@ -38,6 +39,7 @@ def add(
     kind: str | None,
     corpus_class: str | None,
     trust: str | None,
+    egress: str | None,
     include_code: bool,
     exclude: tuple[str, ...],
 ) -> None:
@@ -54,6 +56,8 @@ def add(
         settings["class"] = corpus_class
     if trust:
         settings["trust"] = trust
+    if egress:
+        settings["egress"] = egress
     if include_code:
         settings["include_code"] = True
     if exclude:
