@@ -18,12 +18,13 @@ from psycopg.rows import class_row
 
 from garage.store.database import Row
 
+# One row at most; the limit tells the planner, which would else go through all there is for a few documents.
 DOCUMENT_HISTORY = """
     select f.repository_id, f.people, f.commits, md5(f.people::text || f.commits::text) as digest
     from git_repositories r join git_files f on f.repository_id = r.id
      and f.path = case r.path when '' then d.file_uri else substr(d.file_uri, length(r.path) + 2) end
     where r.source_id = d.source_id and (r.path = '' or starts_with(d.file_uri, r.path || '/'))
-    order by length(r.path) desc limit 1
+    limit 1
 """
 """What is known of the file of the document `d`: `repository_id`, `people`, `commits`, `digest`; at most one row."""
 
