@@ -127,7 +127,7 @@ def purge(conn: Connection[Row], source_id: int) -> int:
     """Deletes all that a source contributed, and retires it; the number of documents deleted."""
     conn.execute("set local synchronous_commit = on")  # who is told that it is gone can rely on it
     deleted = conn.execute("delete from documents where source_id = %s", (source_id,)).rowcount
-    for table in ("source_files", "ingest_outcomes", "refusals", "stage_runs"):
+    for table in ("source_files", "ingest_outcomes", "refusals", "stage_runs", "git_repositories"):
         conn.execute(f"delete from {table} where source_id = %s".encode(), (source_id,))
     conn.execute(
         "update sources set active = false, root_device = null, walked_at = null, mounts = '{}' where id = %s",

@@ -200,12 +200,14 @@ PINNED = {
     "markdown-header+recursive": ("/v2", "7ee5d5a5e20b0c70"),
     "tabular": ("", "2fb55f761f43dae0"),
     "code": ("", "ac9c8879740b1d61"),
+    "message": ("", "20eff6420c6e957b"),
 }
 SEPARATORS = {
     "recursive": PROSE,
     "markdown-header+recursive": MARKDOWN,
     "tabular": ROW,
     "code": sorted(LANGUAGES.items()),
+    "message": PROSE,
 }
 SAMPLE = (
     "intro one. Intro two, with more; and 一つ、二つ。「三つ。」四つ\n\n# A ##\n\n## B { #b }\n"
@@ -219,7 +221,12 @@ SAMPLE = (
 
 @pytest.mark.parametrize("name", VERSIONS)
 def test_a_splitting_does_what_its_version_did(name: str) -> None:
-    kinds = {"recursive": ["prose"], "markdown-header+recursive": ["markdown"], "tabular": ["tabular"]}
+    kinds = {
+        "recursive": ["prose"],
+        "markdown-header+recursive": ["markdown"],
+        "tabular": ["tabular"],
+        "message": ["conversation"],
+    }
     sizes = ChunkSettings(size=60, overlap=20, code_size=70, code_overlap=10)
     pieces = [
         (kind, piece.start, piece.end, piece.heading_path)
