@@ -13,7 +13,7 @@ from garage.store.authors import Who
 from garage.store.database import Row
 from garage.store.git import Contributor
 
-PAGE = 500  # documents of one transaction
+PAGE = 1000  # documents of one transaction
 
 
 @dataclass(frozen=True, slots=True)

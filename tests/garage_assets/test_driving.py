@@ -164,5 +164,6 @@ def test_the_lineage_names_groups_kinds_and_descriptions(started: Started) -> No
         "assetNodes"
     ]
     named = {"/".join(node["assetKey"]["path"]): node for node in nodes}
-    assert set(named) == {"sources", "source_files", "documents", "chunks", "embeddings/all-minilm-l6-v2"}
+    embedded = "embeddings/all-minilm-l6-v2"
+    assert set(named) == {"sources", "source_files", "documents", "attribution", "chunks", embedded}
     assert all(n["description"] and n["kinds"] and n["isPartitioned"] and n["opVersion"] for n in named.values())

@@ -194,6 +194,7 @@ def test_a_folder_is_read_once_then_only_what_changed(garage: Any, garage_home: 
     assert list(first.data["sources"][0]["stages"]) == [
         "source_files",
         "documents",
+        "attribution",
         "chunks",
         "embeddings/all-minilm-l6-v2",
     ]
