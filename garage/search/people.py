@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from garage.attribute.identity import by_contact
+from garage.attribute.identity import by_contact, parsed
 from garage.store import authors_listing as store
 from garage.store.authors import UnknownAuthor
 from garage.store.database import Session
@@ -28,7 +28,7 @@ def wanted(conn: Session, written: Sequence[str]) -> Wanted:
     found: dict[int, str] = {}
     notes = []
     for text in written:
-        like = store.named_like(conn, text.strip()) if text.strip() else []
+        like = _like(conn, text.strip())
         if not like:
             raise unknown(conn, text)
         if len(like) > 1:
@@ -47,6 +47,16 @@ def wanted(conn: Session, written: Sequence[str]) -> Wanted:
         if (person := by_contact(sender)) and any((i.kind, i.value) in voices.identities for i in person.identities)
     )
     return Wanted(tuple(found), speakers, voices.owner, tuple(notes))
+
+
+def _like(conn: Session, text: str) -> list[tuple[int, str]]:
+    """Those whose name or identity contains a text, which may be an identity as lists show it, or a number as typed."""
+    if one := parsed(text):
+        text = one.value
+    found = store.named_like(conn, text) if text else []
+    if not found and (person := by_contact(text)):
+        found = store.named_like(conn, person.identities[0].value)
+    return found
 
 
 def unknown(conn: Session, text: str) -> UnknownAuthor:

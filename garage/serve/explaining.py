@@ -45,7 +45,9 @@ class SeveralDocuments(GarageError):
 class File:
     """A file of a source: on disk, to the last walk, to the last attempt at it, and the documents made of it.
 
-    `changed_at` is the time of the file on disk, None where it is not there. `fate` is what a walk would do now.
+    `changed_at` is the time of the file on disk, None where it is not there; `newer` when that or its size is not what
+    the last walk saw. `attempt_current`: the reader that made the attempt is the present one. `fate` is what a walk
+    would do now.
     """
 
     source: str
@@ -54,8 +56,10 @@ class File:
     path: str
     size: int | None
     changed_at: datetime | None
+    newer: bool
     listed: Listed | None
     attempt: Attempt | None
+    attempt_current: bool
     fate: Fate | None
     records: Records
 
@@ -255,7 +259,8 @@ def _file(conn: Session, config: Config, place: _Place) -> File:
         status = path.lstat()
     except OSError:
         status = None
-    seen = store.listed(conn, source.id, uri)
+    seen, attempt = store.listed(conn, source.id, uri), store.attempt(conn, source.id, uri)
+    readers = _readers(config)
     judged = fate(config, source, relative) if source.kind == "filesystem" else None
     return File(
         source=source.slug,
@@ -264,21 +269,31 @@ def _file(conn: Session, config: Config, place: _Place) -> File:
         path=str(path),
         size=status.st_size if status else None,
         changed_at=datetime.fromtimestamp(status.st_mtime, UTC) if status else None,
+        newer=bool(
+            source.kind == "filesystem"
+            and status
+            and seen
+            and (status.st_size, status.st_mtime_ns) != (seen.size, seen.mtime_ns)
+        ),
         listed=seen,
-        attempt=store.attempt(conn, source.id, uri),
+        attempt=attempt,
+        attempt_current=bool(attempt and attempt.extractor_fingerprint in readers.values()),
         fate=judged,
         records=store.records(conn, source.id, uri, limit=_FIRST),
     )
 
 
+def _readers(config: Config) -> dict[str, str]:
+    return versions(config.extraction, gate=config.quality.reject_machine_generated)
+
+
 def _document(conn: Session, config: Config, stored: Stored) -> Document:
-    extractors = versions(config.extraction, gate=config.quality.reject_machine_generated)
     chunker = chunking.version(stored.kind, chunking.settings(config.chunking))
     total, first = store.twins(conn, stored.document_id)
     return Document(
         stored=stored,
         authors=tuple(store.credited(conn, stored.document_id)),
-        extractor_current=extractors.get(stored.extractor) == stored.extractor_fingerprint,
+        extractor_current=_readers(config).get(stored.extractor) == stored.extractor_fingerprint,
         chunker_current=stored.chunked_as == chunker and stored.chunked_current_content,
         vectors=tuple(store.vectors(conn, stored.document_id)),
         lineage=tuple(_steps(config.home, store.lineage(conn, stored.source_id, stored.ingested_at))),

@@ -117,7 +117,7 @@ def test_a_hit_knows_its_authors_and_its_direction(shelf: Any, letters: dict[str
 
 def test_case_and_spelling_of_a_part_of_a_name_do_not_matter(database: Database, letters: dict[str, int]) -> None:
     with database.connection() as conn:
-        for written in ("maria", "MARIA", "straße", "5550100", " Anna "):
+        for written in ("maria", "MARIA", "straße", "5550100", " Anna ", "+1 (555) 0100", "phone:001 555 0100"):
             assert wanted(conn, [written]).authors == (letters["anna"],), written
 
 

@@ -10,6 +10,7 @@ import pytest
 from garage import stages, worklist
 from garage.config import Config, load
 from garage.store.database import Database
+from tests.builders.chat_db import ChatDatabase
 
 OWNER = {"name": "Ada Byron", "identities": ["email:ada@example.org"]}
 ONE = {"workers": 1}
@@ -215,6 +216,28 @@ def test_vectors_are_counted_by_model(garage: Any, stocked: Config) -> None:
     found = document(garage("explain", "people.md", "--json"))
     assert found["vectors"] == [{"model": "all-minilm-l6-v2", "current": 1, "outdated": 0, "missing": 0}]
     assert "all-minilm-l6-v2: 1 of 1" in garage("explain", "people.md").out
+
+
+def test_a_file_that_changed_after_the_walk_is_marked(garage: Any, study: Config, library: Path) -> None:
+    assert "saw it before it changed" not in garage("explain", "boiler.txt").out
+    (library / "boiler.txt").write_text("The boiler is new.\n")
+    assert "saw it before it changed; the next `garage update` reads it again" in garage("explain", "boiler.txt").out
+
+
+def test_threads_of_a_messages_database_are_explained_and_counted(
+    garage: Any, garage_home: Any, database: Database, tmp_path: Path
+) -> None:
+    with ChatDatabase(tmp_path / "chat.db") as made:
+        chat = made.chat("iMessage;-;+15550100", "+15550100")
+        made.message(chat, "Did you see the comet over the observatory?", sender="+15550100")
+        made.message(chat, "I did, from the roof of the barn.")
+    garage_home.configure({"name": "chat", "kind": "messages", "root": tmp_path / "chat.db"}, identity=OWNER)
+    run(database, load(), "chat")
+    answer = garage("explain", tmp_path / "chat.db")
+    assert "It holds 1 document: communication 1, received 1" in answer.out
+    out = garage("explain", "chat.db#iMessage;-;+15550100").out
+    assert "->  sender  received  conversation:self-messages:1/2" in out
+    assert "Ada Byron (you)" in out
 
 
 def test_a_document_whose_file_is_gone_is_still_explained(garage: Any, study: Config, library: Path) -> None:

@@ -76,9 +76,13 @@ def _file(file: File) -> Iterator[tuple[str, str]]:
         yield "source", f"'{file.source}' is off: it is neither walked nor searched"
     if file.listed is None:
         yield "walk", _unlisted(file)
+    elif file.newer:
+        yield "walk", "saw it before it changed; the next `garage update` reads it again"
     if file.attempt is not None:
         reason = f": {printable(file.attempt.reason)}" if file.attempt.reason else ""
         yield "reading", f"ended {ago(file.attempt.at)} as {file.attempt.outcome}{reason}"
+        if not file.attempt_current:
+            yield "", "by another version of the reader; the next `garage update` reads it again"
     elif file.listed is not None:
         yield "reading", "not tried yet; the next `garage update` does"
     elif not file.records.total and file.fate is not None and not file.fate.reason and file.size is not None:
