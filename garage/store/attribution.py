@@ -67,8 +67,9 @@ class Attribution:
         return (self.corpus_class, self.trust) != (self.document.corpus_class, self.document.trust)
 
 
-_PENDING = f"""
-    from documents d left join lateral ({git.DOCUMENT_HISTORY}) g on true
+_OF_A_PAGE = f" from documents d left join lateral ({git.DOCUMENT_HISTORY}) g on true"
+_OF_A_SOURCE = f" from documents d left join ({git.SOURCE_HISTORIES}) g on g.file_uri = d.file_uri"
+_PENDING = """
     where d.source_id = %(source)s
       and (%(rebuild)s or d.attributed_as is distinct from (%(version)s::text || coalesce(':' || g.digest, '')))
 """
@@ -77,7 +78,7 @@ _PENDING = f"""
 def count_pending(conn: Connection[Row], source_id: int, version: str, *, rebuild: bool) -> int:
     """Length of the work list."""
     row = conn.execute(
-        "select count(*)" + _PENDING, {"source": source_id, "version": version, "rebuild": rebuild}
+        "select count(*)" + _OF_A_SOURCE + _PENDING, {"source": source_id, "version": version, "rebuild": rebuild}
     ).fetchone()
     return int(row[0]) if row else 0
 
@@ -93,6 +94,7 @@ def pending(conn: Connection[Row], source_id: int, version: str, *, rebuild: boo
             " case when d.kind = 'conversation' then"
             "   (select coalesce(jsonb_agg(s), '[]') from (select p->>2 as sender, p->>3 as direction, count(*)"
             "    from jsonb_array_elements(d.parts) p group by 1, 2 order by 3 desc, 1, 2) s) end"
+            + _OF_A_PAGE
             + _PENDING
             + " and d.id > %(last)s order by d.id limit %(page)s",
             {"source": source_id, "version": version, "rebuild": rebuild, "last": last, "page": PAGE},

@@ -91,7 +91,7 @@ def test_a_commit_makes_only_the_documents_of_its_file_pending(
     for uri in ("code/a.txt", "code/b.txt", "code/sub/c.txt", "codex/a.txt"):
         put(uri, ["text"])
     mary, ada = ("Mary", "mary@example.net"), ("Ada", "ada@example.org")
-    repository("code", {"a.txt": {mary: 2, ada: 1}, "b.txt": {mary: 1}, "sub/c.txt": {mary: 9}})
+    repository("code", {"a.txt": {mary: 2, ada: 1}, "b.txt": {mary: 1}})
     repository("code/sub", {"c.txt": {ada: 1}})
     found = {one.uri: one for one in listed(database, source_id)}
     assert [(p.name, p.commits) for p in found["code/a.txt"].history or ()] == [("Mary", 2), ("Ada", 1)]
@@ -99,7 +99,7 @@ def test_a_commit_makes_only_the_documents_of_its_file_pending(
     assert found["codex/a.txt"].history is None
     record(database, *map(decided, found.values()))
     assert listed(database, source_id) == []
-    repository("code", {"a.txt": {mary: 2, ada: 2}, "b.txt": {mary: 1}, "sub/c.txt": {mary: 9}})
+    repository("code", {"a.txt": {mary: 2, ada: 2}, "b.txt": {mary: 1}})
     assert [one.uri for one in listed(database, source_id)] == ["code/a.txt"]
 
 
