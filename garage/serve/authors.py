@@ -68,6 +68,25 @@ def merge(database: Database, both: Pair) -> Merged:
         return store.merge(conn, both.kept.id, both.gone.id)
 
 
+def detach(config: Config, written: str, *, starting: Callable[[], None] = lambda: None) -> Author:
+    """Makes an identity, written `kind:value`, an author of its own; the new author.
+
+    Raises:
+        UnknownAuthor: nobody has it.
+        GarageError: it is the only one of its author.
+    """
+    with opened(config, starting=starting) as database, database.connection() as conn:
+        one = parsed(written.strip())
+        holder = _find(conn, written) if one else None
+        if one is None or holder is None:
+            raise unknown(conn, written)
+        if len(holder.identities) == 1:
+            raise GarageError(f"{one} is all that is known of {holder.name} (id {holder.id}).")
+        # Found under another kind: the address of mails and of commits.
+        pair = next(pair for pair in holder.identities if pair[1] == one.value)
+        return store.author(conn, store.detach(conn, pair))
+
+
 def _find(conn: Session, written: str) -> Author:
     """An author by id, by an identity `kind:value`, or by the name that is shown, whatever its case."""
     written = written.strip()

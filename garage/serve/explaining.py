@@ -150,9 +150,10 @@ def _readings(conn: Session, rows: Sequence[Source], name: str) -> Iterator[list
     named = [row for row in rows if colon and row.slug == slug]
     if named and rest:
         yield _addressed(conn, named, rest) or _on_disk(named, Path(named[0].root, rest))
+    # Who names a file of the folder they are in means that one, whatever else has the same address.
+    yield _in_file(conn, _on_disk(rows, _path(name)))
     if _is_text(name):
         yield _addressed(conn, rows, name)
-    yield _in_file(conn, _on_disk(rows, _path(name)))
     path, mark, record = name.rpartition("#")
     if mark and _is_text(record):
         files = _on_disk(rows, _path(path))

@@ -144,6 +144,35 @@ def test_who_cannot_be_merged_is_named(
     assert answer.err.startswith(said), answer.err
 
 
+def test_what_was_merged_is_taken_apart_again(garage: Any, database: Database, people: dict[str, int]) -> None:
+    assert garage("authors", "merge", "Tom", "email:mary@example.net", "--yes").code == 0
+    answer = garage("authors", "detach", "handle:@tom", "--json")
+    assert answer.code == 0, answer.err
+    assert answer.data["identities"] == [["handle", "tom"]]
+    assert answer.data["id"] not in people.values()
+    with database.connection() as conn:
+        assert authors.author(conn, people["mary"]).identities == (("email", "mary@example.net"),)
+        waiting = conn.execute("select count(*) from documents where attributed_as is null").fetchone()
+    assert waiting == (3,)
+    assert "handle:tom" in garage("authors", "list").out
+
+
+@pytest.mark.parametrize(
+    ("identity", "code", "said"),
+    [
+        ("handle:tim", 2, "There is no author 'handle:tim'."),
+        ("Tom", 2, "There is no author 'Tom'."),
+        ("handle:tom", 1, "handle:tom is all that is known of Tom"),
+    ],
+)
+def test_what_cannot_be_taken_apart_is_said(
+    garage: Any, people: dict[str, int], identity: str, code: int, said: str
+) -> None:
+    answer = garage("authors", "detach", identity)
+    assert answer.code == code
+    assert answer.err.startswith(said), answer.err
+
+
 def test_a_search_is_narrowed_to_an_author_and_says_whom_it_took(garage: Any, people: dict[str, int]) -> None:
     for asked, found in (
         ("SOMERVILLE", {"greenhouse/heating.md", "people.md", "workshop/press.md"}),

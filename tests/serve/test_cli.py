@@ -59,6 +59,7 @@ def test_the_commands_are_those_that_were_promised() -> None:
         "garage explain",
         "garage authors list",
         "garage authors merge",
+        "garage authors detach",
         "garage models list",
         "garage models add",
         "garage models default",

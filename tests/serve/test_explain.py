@@ -112,6 +112,10 @@ def test_a_path_is_taken_from_the_current_folder_and_through_links(
     monkeypatch.chdir(library / "Books")
     for name in ("./optics.md", "../Books/optics.md", str(tmp_path / "way" / "Books" / "optics.md")):
         assert document(garage("explain", name, "--json"))["stored"]["uri"] == "Books/optics.md", name
+    (library / "Books" / "boiler.txt").write_text("Another boiler.\n")
+    assert garage("explain", "boiler.txt", "--json").data["file"]["uri"] == "Books/boiler.txt"
+    monkeypatch.chdir(tmp_path)
+    assert document(garage("explain", "boiler.txt", "--json"))["stored"]["uri"] == "boiler.txt"
 
 
 def test_a_mailbox_lists_what_is_in_it_and_a_record_is_a_document(garage: Any, study: Config) -> None:

@@ -23,8 +23,9 @@ def test_a_hit_says_title_place_headings_score_and_who_found_it(garage: Any, sto
     assert first[0].startswith("1. Greenhouse  0.03")
     assert first[0].endswith(", by both sides")
     assert first[1] == "   garden:greenhouse/heating.md:1-5"
-    assert first[2] == "   Greenhouse > Heating"
-    assert "when the night falls below four degrees" in first[3]
+    assert first[2] == "   document, authored"
+    assert first[3] == "   Greenhouse > Heating"
+    assert "when the night falls below four degrees" in first[4]
 
 
 def test_a_search_in_json_holds_what_a_program_needs(garage: Any, stocked: Config) -> None:

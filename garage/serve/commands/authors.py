@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def authors() -> None:
-    """See who wrote and sent the documents, and make two authors one."""
+    """See who wrote and sent the documents, make two authors one, and take them apart again."""
 
 
 @authors.command("list")
@@ -97,6 +97,23 @@ def merge(invocation: Invocation, gone: str, kept: str, *, yes: bool) -> None:
     invocation.answer(
         {"author": done.author, "gone": both.gone.id, "identities": done.identities, "documents": done.documents},
         lambda: [*_pair(both), f"They are one now: author {done.author} took over {said}."],
+    )
+
+
+@authors.command()
+@click.argument("identity")
+@takes_invocation
+def detach(invocation: Invocation, identity: str) -> None:
+    """Make IDENTITY an author of its own again, where it was merged by mistake.
+
+    IDENTITY is written as the list shows it, such as email:ann@example.org. The next update says anew which documents
+    are whose.
+    """
+    from garage.serve import authors as library
+
+    new = library.detach(invocation.config(), identity, starting=lambda: invocation.note("Starting the database"))
+    invocation.answer(
+        new, lambda: [f"{_author(new)} is an author now. `garage update` says whose documents are whose."]
     )
 
 
