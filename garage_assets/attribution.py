@@ -4,6 +4,7 @@ import dagster as dg
 
 from garage import stages, worklist
 from garage.store import attribution as store
+from garage.store import documents as documents_store
 from garage_assets import versions
 from garage_assets.ingest import GROUP, documents
 from garage_assets.partitions import source_partitions
@@ -36,15 +37,17 @@ def attribution(
         stage = stages.attribution(db, config, row, rebuild=options.rebuild)
         report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))
         with db.connection() as conn:
-            found = store.summary(conn, row.id)
+            rows = documents_store.count(conn, row.id)
+            # Counting what decided reads every signal: only when something was decided.
+            found = store.summary(conn, row.id) if report.counts else {}
     table = "| | | documents |\n|---|---|--:|\n" + "".join(
         f"| {what} | {value} | {count} |\n" for what, counts in found.items() for value, count in counts.most_common()
     )
     return materialized(
         report,
-        decided=dg.MetadataValue.md(table),
+        **({"decided": dg.MetadataValue.md(table)} if found else {}),
         repositories=git.repositories,
         commits_read=git.commits,
         git_warnings=dg.MetadataValue.json(list(git.warnings)),
-        **{"dagster/partition_row_count": found["class"].total()},
+        **{"dagster/partition_row_count": rows},
     )

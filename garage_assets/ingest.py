@@ -87,7 +87,7 @@ def documents(
         stage = stages.documents(db, config, row, rebuild=options.rebuild)
         report = worklist.run(db, stage, run_id=context.run.run_id, observe=observer(context))
         with db.connection() as conn:
-            rows, _ = store.counts(conn, row.id)
+            rows = store.count(conn, row.id)
             outcomes = store.outcome_counts(conn, row.id)
     return materialized(report, outcomes=dg.MetadataValue.json(outcomes), **{"dagster/partition_row_count": rows})
 

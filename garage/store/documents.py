@@ -436,6 +436,12 @@ def outcomes_by_source(conn: Connection[Row]) -> dict[str, dict[str, int]]:
     return found
 
 
+def count(conn: Connection[Row], source_id: int) -> int:
+    """Documents of a source."""
+    row = conn.execute("select count(*) from documents where source_id = %s", (source_id,)).fetchone()
+    return int(row[0]) if row else 0
+
+
 def counts(conn: Connection[Row], source_id: int) -> tuple[int, int]:
     """Documents and passages of a source."""
     row = conn.execute(

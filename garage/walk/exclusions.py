@@ -37,6 +37,7 @@ class Exclusions:
         for path, reason in paths.items():
             self._paths.setdefault(path.rpartition("/")[2], []).append((f"/{path}".encode(), reason))
         self._files = files
+        self._compiled: dict[tuple[str, ...], Globs | None] = {}
 
     def folder_reason(self, name: str, path: bytes) -> str | None:
         """Return why the folder `name` with the absolute path `path` is left out; None when it is not."""
@@ -49,8 +50,11 @@ class Exclusions:
 
         A walk asks once a suffix, so that a name is tried against the few globs that its suffix leaves possible.
         """
-        possible = {glob: reason for glob, reason in self._files.items() if _can_end_in(glob, ending)}
-        return Globs(possible) if possible else None
+        possible = tuple(glob for glob in self._files if _can_end_in(glob, ending))
+        if possible not in self._compiled:  # most suffixes share theirs
+            rules = {glob: self._files[glob] for glob in possible}
+            self._compiled[possible] = Globs(rules) if rules else None
+        return self._compiled[possible]
 
 
 def _is_glob(text: str) -> bool:
