@@ -15,7 +15,7 @@ KINDS = (
 )  # fmt: skip
 """How an attempt at a file can end."""
 
-_REASONS = {
+REASONS = {
     "placeholder": "its bytes are with a cloud provider, and placeholders.materialize is off",
     "deferred": "its bytes are with a cloud provider, and the budget of the last run was used up",
 }
@@ -92,7 +92,7 @@ def put_off(conn: Connection[Row], source_id: int, versions: Mapping[str, str], 
             "extractors": list(versions),
             "fingerprints": list(versions.values()),
             "outcome": outcome,
-            "reason": _REASONS[outcome],
+            "reason": REASONS[outcome],
         },
     ).fetchone()
     return int(row[0]) if row else 0

@@ -138,7 +138,7 @@ def test_one_source_is_shown_with_what_its_walk_left_out(garage: Any, stocked: C
 
 def test_every_reason_of_the_exclusions_is_explained() -> None:
     families = yaml.safe_load(files("garage.walk").joinpath("exclusions.yaml").read_text(encoding="utf-8"))
-    assert {family["reason"] for family in families.values()} - status._REASONS.keys() == {"cache", "version_control"}
+    assert {family["reason"] for family in families.values()} - status.REASONS.keys() == {"cache", "version_control"}
 
 
 def test_a_drive_that_is_gone_is_said(garage: Any, stocked: Config, database: Database) -> None:

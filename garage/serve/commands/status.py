@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NOT_TOLD = ("ok", "no_text", "placeholder", "deferred")  # need nobody's attention, or have a line of their own
 # What the walk's reasons mean, where the word alone does not say.
-_REASONS = {
+REASONS = {
     "address too long": "its path has more than 2,600 bytes",
     "application": "the inside of an application",
     "build": "what a build made",
@@ -131,7 +131,7 @@ def _walk(walk: LastWalk) -> Iterator[str]:
     )
     if walk.skipped:
         yield "It left out, by reason (a folder counts once, whatever it holds):"
-        rows = [(reason, f"{number:,}", _REASONS.get(reason, "")) for reason, number in walk.skipped.items()]
+        rows = [(reason, f"{number:,}", REASONS.get(reason, "")) for reason, number in walk.skipped.items()]
         yield from columns(rows, indent="  ")
     if walk.incomplete:
         yield f"It did not see everything ({walk.incomplete}), so it deleted nothing."
