@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from garage.serve.commands.status import REASONS as REASONS
+from garage.serve.commands.status import REASONS
 from garage.serve.invocation import Invocation, takes_invocation
 
 if TYPE_CHECKING:
