@@ -208,7 +208,7 @@ def measure(*, chunks: int = CHUNKS, questions: int = 100, seeds: int = 1500) ->
 
 def timed(database: Database, model: EmbeddingModel, embedder: Embedder, questions: int) -> dict[str, Any]:
     """The measurements, on a database that `fill` filled."""
-    asked = random.Random(3).sample(material().questions, questions)
+    asked = random.Random(3).sample(material().questions, min(questions, len(material().questions)))
     result: dict[str, Any] = {"embed_query": milliseconds(embedder.embed_query, asked)}
     with database.connection() as conn:
         begin = time.perf_counter()
