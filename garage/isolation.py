@@ -12,6 +12,7 @@ import errno
 import os
 import pickle
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,7 @@ _STARTS = 3  # failed ones in a row
 _PIPELINE = 4  # items that a worker may hold: it never waits for the next, and a slow one holds up few
 _SMALL = 8 * 1024  # bytes; larger items are sent to an idle worker only, see `_Worker.takes`
 _REASON = 500
+_SCRATCH = "garage-work-"
 _BOOT = "import sys; from garage.isolation import _serve; _serve(*map(int, sys.argv[1:]))"
 
 
@@ -279,8 +281,8 @@ class Isolated:
         ours, theirs = Pipe()
         lifeline_end, lifeline = os.pipe()
         arguments = [str(theirs.fileno()), str(lifeline_end)]
-        if self._scratch is None:  # for what they leave behind when they are killed
-            self._scratch = tempfile.TemporaryDirectory(prefix="garage-work-", ignore_cleanup_errors=True)
+        if self._scratch is None:
+            self._scratch = _scratch()
         environment = {"PYTHONPATH": os.pathsep.join(_search_path()), "TMPDIR": self._scratch.name}
         try:
             process = subprocess.Popen(
@@ -309,6 +311,26 @@ class Isolated:
         for worker in workers:
             self._workers.remove(worker)
             worker.end()
+
+
+def _scratch() -> tempfile.TemporaryDirectory[str]:
+    """A folder for what workers leave behind when they are killed; those of killed parents are removed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_SCRATCH}*"):
+        pid = left.name.removeprefix(_SCRATCH).partition("-")[0]
+        with contextlib.suppress(OSError):
+            if pid.isdigit() and left.stat().st_uid == os.getuid() and not _is_alive(int(pid)):
+                shutil.rmtree(left)
+    return tempfile.TemporaryDirectory(prefix=f"{_SCRATCH}{os.getpid()}-", ignore_cleanup_errors=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _search_path() -> Iterator[str]:

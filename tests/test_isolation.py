@@ -435,3 +435,18 @@ def test_what_a_killed_worker_leaves_in_its_folder_for_such_files_goes_with_the_
         folder = Path(str(results[0])).parent
         assert len(list(folder.iterdir())) == 3
     assert not folder.exists()
+
+
+def test_the_folder_of_a_parent_that_was_killed_goes_when_the_next_one_starts_workers() -> None:
+    script = (
+        "import os, signal\nfrom garage.isolation import Isolated\nimport tests.test_isolation as t\n"
+        "with Isolated(workers=1, seconds=30, memory_bytes=1 << 28) as workers:\n"
+        "    print(list(workers.map(t.leave_a_file, [0], ahead=1))[0][1], flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    left = Path(killed.stdout.strip()).parent
+    assert left.is_dir()
+    with isolated(workers=1) as workers:
+        outcomes(workers, leave_a_file, [0])
+        assert not left.exists()
