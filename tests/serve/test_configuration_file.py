@@ -180,3 +180,24 @@ def test_a_folder_that_cannot_be_written_to_is_said_plainly(tmp_path: Path) -> N
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be changed"):
         add_source(tmp_path / "file" / "garage.yaml", {"name": "notes", "root": "/tmp/notes"})
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        'identity:\n  name: Ada\n  identities: ["email:ada@example.org"]\n',
+        "embedding: {models: [all-minilm-l6-v2]}\n",
+        "identity:\n    identities: []\nwalk:\n    exclude: ['*.bak']\n",
+        "search:\n rrf_k: 40\nwalk:\n exclude:\n - '*.bak'\n",
+        "models_directory: /models\n",
+        "walk:\n  exclude:\n      - '*.bak'\n",
+    ],
+)
+def test_a_source_is_added_to_a_file_of_any_style(path: Path, written: str) -> None:
+    path.write_text(written, encoding="utf-8")
+    config = add_source(path, {"name": "code", "root": "/tmp/code", "exclude": ["/drafts/"]})
+    assert [(source.name, source.exclude) for source in config.sources] == [("code", ("/drafts/",))]
+    before, after = yaml.safe_load(written), yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert {key: after[key] for key in before} == before
+    config = add_source(path, {"name": "more", "root": "/tmp/more"})
+    assert [source.name for source in config.sources] == ["code", "more"]
