@@ -137,8 +137,8 @@ def _edited_yaml(text: str, edit: Change, path: Path) -> str:
         _, indent, offset = load_yaml_guess_indent(text)
     except YAMLError as error:
         raise ConfigError(f"{path} is not YAML: {error}", path=path) from error
-    # Without a list in the file there is no style to follow: two spaces before the dash, two after. The guess is that of
-    # the file's mappings where its lists are written in brackets, and may leave no room for a dash.
+    # Without a list in the file there is no style to follow: two spaces before the dash, two after. Where lists are
+    # written in brackets the guess is that of the mappings, which may leave no room for a dash.
     offset = 2 if offset is None else offset
     yaml.indent(mapping=2, sequence=max(indent or 4, offset + 2), offset=offset)
     if data is not None and not isinstance(data, dict):
