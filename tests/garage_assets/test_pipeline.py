@@ -140,6 +140,7 @@ def test_the_data_versions_of_a_second_run_are_those_of_the_first(
     (library / "bees.md").write_text("# Hives\n\nThe hive moved to the orchard.\n", encoding="utf-8")
     after = versions()
     assert after.pop("sources") == first.pop("sources")
+    assert after.pop("attribution") == first.pop("attribution")  # it is still the same people's
     assert all(after[key] != first[key] for key in first)
 
 
