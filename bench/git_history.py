@@ -25,7 +25,6 @@ from garage.attribute.histories import HistoryReport
 from garage.config import Source
 from garage.store import files, sources
 from garage.store.database import Database
-from garage.walk.uris import uri_of
 from garage.walk.walker import FileRecord
 
 REPOSITORIES = 60
@@ -146,7 +145,7 @@ def measure(repetitions: int = 15) -> dict[str, object]:
         log = measure_log(root, repetitions)
 
         def refresh() -> HistoryReport:
-            return histories.refresh(database, row, address=uri_of)
+            return histories.refresh(database, row)
 
         first, again = refresh(), refresh()
         for number in range(REPOSITORIES):

@@ -120,15 +120,16 @@ def _imports(tree: ast.Module, package: str) -> Iterator[str]:
 
 
 def _running(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes below `tree` but those that only a type checker sees."""
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
-            for other in node.orelse:
-                yield other
-                yield from _running(other)
-        else:
-            yield node
-            yield from _running(node)
+    """All statements below `tree` but those that only a type checker sees; expressions hold no statements."""
+    waiting = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+                yield from node.orelse
+                waiting += node.orelse
+            elif isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+                yield node
+                waiting.append(node)
 
 
 def _absolute(node: ast.ImportFrom, package: str) -> str:

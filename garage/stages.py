@@ -19,7 +19,6 @@ from garage.store import sources
 from garage.store.database import Database
 from garage.store.sources import Source
 from garage.walk import stage as walking
-from garage.walk.uris import uri_of
 from garage.worklist import Progress, Report
 
 
@@ -72,7 +71,7 @@ def histories(
     database: Database, row: Source, *, observe: Callable[[Progress], None] = lambda progress: None
 ) -> HistoryReport:
     """Reads what is new in the git repositories of a source; see `garage.attribute.histories.refresh`."""
-    return refresh(database, row, address=uri_of, observe=observe)
+    return refresh(database, row, observe=observe)
 
 
 def attribution(database: Database, config: Config, row: Source, *, rebuild: bool = False) -> AttributionStage:

@@ -1,6 +1,6 @@
 """The git histories of a source: each repository is read once, and from then on only what was committed since.
 
-    report = histories.refresh(database, source, address=uri_of)
+    report = histories.refresh(database, source)
 
 reads what is new and stores it (`garage.store.git` tells how a document finds the history of its file). A repository
 that git cannot read is a warning of the report, and what was known of it stays. Each is stored in one transaction.
@@ -79,13 +79,11 @@ def refresh(
     database: Database,
     source: Source,
     *,
-    address: Callable[[bytes], str],
     observe: Callable[[Progress], None] = lambda progress: None,
 ) -> HistoryReport:
     """Read what is new in the git repositories that the files of a source belong to.
 
-    `address` makes the address of a path, as the walk of the source does (`garage.walk.uris.uri_of`). The files are
-    those that the last walk recorded. Nothing that is wrong with a repository is raised.
+    The files are those that the last walk recorded. Nothing that is wrong with a repository is raised.
     """
     started = time.monotonic()
     with database.connection() as conn:
@@ -100,11 +98,11 @@ def refresh(
         seconds = time.monotonic() - started
         observe(Progress(source.slug, STAGE, done, len(found), done / seconds if seconds else 0.0))
 
-    for reading in _readings(found, known, address, beat) if not warnings else ():
+    for reading in _readings(found, known, beat) if not warnings else ():
         warnings += [reading.warning] if reading.warning else []
         forgotten += [] if reading.has_commits else [reading.repository.address]
         if reading.said is not None:
-            files += _record(database, source.id, reading, reading.said, address)
+            files += _record(database, source.id, reading, reading.said)
             read, commits, lines = read + 1, commits + reading.said.commits, lines + reading.said.lines
     with database.transaction() as conn:
         store.forget(conn, source.id, forgotten)
@@ -125,7 +123,6 @@ def _found(source: Source, folders: list[str]) -> tuple[list[Repository], list[s
 def _readings(
     found: list[Repository],
     known: Mapping[str, RepositoryRow],
-    address: Callable[[bytes], str],
     beat: Callable[[int], None],
 ) -> Iterator[_Reading]:
     """Reads repositories in threads, few ahead of their turn; left early, it ends what it began."""
@@ -136,7 +133,7 @@ def _readings(
             raise CancelledError
 
     def begin(repository: Repository) -> Future[_Reading]:
-        return pool.submit(_read, repository, known.get(repository.address), address, proceed)
+        return pool.submit(_read, repository, known.get(repository.address), proceed)
 
     waiting = iter(found)
     with ThreadPoolExecutor(READERS, thread_name_prefix="git") as pool:
@@ -159,7 +156,6 @@ def _readings(
 def _read(
     repository: Repository,
     known: RepositoryRow | None,
-    address: Callable[[bytes], str],
     proceed: Callable[[], None],
 ) -> _Reading:
     """Reads what is new of one repository; touches no database."""
@@ -169,7 +165,7 @@ def _read(
         if not state.head:
             return _Reading(repository, has_commits=False)
         warning = f"{shown}: a shallow clone; who wrote what is older is not known" if state.boundary else ""
-        row = RepositoryRow(0, repository.address, state.head, _version(repository, state, address), 0)
+        row = RepositoryRow(0, repository.address, state.head, _version(repository, state), 0)
         since = known if known is not None and known.version == row.version else None
         if since is not None and since.head == state.head:
             return _Reading(repository, warning=warning)
@@ -184,7 +180,7 @@ def _read(
         return _Reading(repository, warning=f"{shown}: its history cannot be read: {reason}")
 
 
-def _version(repository: Repository, state: State, address: Callable[[bytes], str]) -> str:
+def _version(repository: Repository, state: State) -> str:
     """What decides the outcome beside the commit."""
     described = {
         "below": repository.below,
@@ -192,19 +188,17 @@ def _version(repository: Repository, state: State, address: Callable[[bytes], st
         "boundary": sorted(commit.decode("ascii") for commit in state.boundary),
         "mailmap": state.mailmap,
     }
-    return code_digest(__name__, address.__module__, parameters=described)
+    return code_digest(__name__, parameters=described)
 
 
-def _record(
-    database: Database, source_id: int, reading: _Reading, said: History, address: Callable[[bytes], str]
-) -> int:
+def _record(database: Database, source_id: int, reading: _Reading, said: History) -> int:
     """Stores what a log said in one transaction; returns how many files' rows were written."""
     since, row = reading.since, reading.row
     assert row is not None
     with database.transaction() as conn:
         recorded = store.people(conn, since.id) if since else {}
         people = shares.People(recorded)
-        files = shares.files(said.written, said.cut, people, address)
+        files = shares.files(said.written, said.cut, people)
         if reading.repository.inner:  # what was committed here before it became another repository's
             theirs = tuple(f"{inner}/" for inner in reading.repository.inner)
             files = {path: given for path, given in files.items() if not path.startswith(theirs)}

@@ -7,9 +7,9 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote_to_bytes
 
 from garage.attribute.git import GitFailed, ask
+from garage.uris import path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ def _with_those_above(folders: Iterable[str]) -> set[str]:
 
 
 def _path(root: Path, address: str) -> str:
-    """The path of an address, in which every %XX stands for a byte."""
-    return f"{root}/{os.fsdecode(unquote_to_bytes(address)) if '%' in address else address}"
+    """The path of an address; most are what they stand for."""
+    return f"{root}/{os.fsdecode(path_of(address)) if '%' in address else address}"
 
 
 def _is_tree(folder: str) -> bool:

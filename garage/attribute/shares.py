@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from garage.store.git import Shares
+from garage.uris import fits, uri_of
 
 NAME_LIMIT = 200
 """Characters of a name or of a mail address; the rest of a longer one is cut off."""
-
-ADDRESS_LIMIT = 2_600
-"""Bytes: no file of a source has a longer address, and no index takes one."""
 
 _controls = re.compile("[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]+")
 
@@ -47,16 +45,13 @@ def _text(name: bytes) -> str:
     return _controls.sub(" ", name.decode("utf-8", "replace"))[:NAME_LIMIT].strip()
 
 
-def files(
-    written: Mapping[bytes, Counter[bytes]], cut: Iterable[bytes], people: People, address: Callable[[bytes], str]
-) -> dict[str, Shares]:
-    """Return who wrote how many commits of each file, by its address.
+def files(written: Mapping[bytes, Counter[bytes]], cut: Iterable[bytes], people: People) -> dict[str, Shares]:
+    """Return who wrote how many commits of each file, by its address; no file of a source has one that does not fit.
 
     Args:
         written: paths by the lines of the log that name author and committer, as `garage.attribute.history` reads them.
         cut: paths whose older history is not there; nobody has a share where that is all of it.
         people: where the people are numbered.
-        address: makes the address of a path.
     """
     shares: dict[bytes, Shares | dict[int, int]] = {}
     for who, counts in written.items():
@@ -70,7 +65,7 @@ def files(
             shares[path] = given if before is None else _with(before, given)
     for path in cut:
         shares.setdefault(path, ())
-    return {uri: _in_order(given) for uri, given in _addressed(shares, address)}
+    return {uri: _in_order(given) for path, given in shares.items() if fits(uri := uri_of(path))}
 
 
 def added(before: Mapping[str, Shares], new: Mapping[str, Shares]) -> dict[str, Shares]:
@@ -95,12 +90,3 @@ def _in_order(given: Shares | dict[int, int]) -> Shares:
     if isinstance(given, dict):
         return tuple(sorted(given.items(), key=lambda share: (-share[1], share[0])))
     return given
-
-
-def _addressed(
-    shares: Mapping[bytes, Shares | dict[int, int]], address: Callable[[bytes], str]
-) -> Iterator[tuple[str, Shares | dict[int, int]]]:
-    for path, given in shares.items():
-        uri = address(path)
-        if len(uri) <= ADDRESS_LIMIT // 4 or len(uri.encode()) <= ADDRESS_LIMIT:
-            yield uri, given

@@ -20,8 +20,8 @@ from garage.store.digest import partition_digest
 from garage.store.documents import ChunkSet, DocumentRow
 from garage.store.lexical import refresh
 from garage.store.sources import Source
+from garage.uris import path_of
 from garage.walk.materialize import Budget
-from garage.walk.uris import path_of
 from garage.worklist import Executor
 
 STAGE = "documents"

@@ -21,8 +21,7 @@ from garage.store import sources
 from garage.store.database import Session
 from garage.store.explaining import Attempt, Credited, Found, Listed, Records, Run, Stored, Vectors
 from garage.store.sources import Source
-from garage.walk.errors import BadUri
-from garage.walk.uris import path_of, uri_of
+from garage.uris import BadUri, path_of, uri_of
 
 _CANDIDATES = 20  # documents that an ambiguous name lists
 _FIRST = 5  # documents of a mailbox that are named

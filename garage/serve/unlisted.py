@@ -10,9 +10,8 @@ from pathlib import Path
 from garage.config import Config
 from garage.extract.registry import SUFFIXES
 from garage.store.sources import Source
+from garage.uris import fits, uri_of
 from garage.walk.selection import Selection
-from garage.walk.uris import uri_of
-from garage.walk.walker import ADDRESS_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ def fate(config: Config, source: Source, relative: bytes) -> Fate:
     if reason not in ("link", "folder"):
         choice = selection.file(os.fsdecode(last), above, inherited)
         reason = choice.skipped or reason
-        if not reason and len(uri_of(relative).encode()) > ADDRESS_LIMIT:
+        if not reason and not fits(uri_of(relative)):
             reason = "address too long"
         if not reason:
             return Fate(extractor=choice.extractor)

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from psycopg import Connection
 
+from garage.store.copying import copy_lines, masked
 from garage.store.database import Row
 
 
@@ -47,8 +48,6 @@ class Difference:
         return not (self.added or self.changed or self.vanished)
 
 
-_MASKED = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})  # in the text format of COPY
-_LINES = 1000  # of a walk that are sent at once
 # A file that took another's place with the same size and time has another inode. Some file systems (FUSE, some network
 # shares) number their files anew with every mount; there an inode tells nothing, and many differ at once.
 _FEW_SWAPPED, _SHARE_SWAPPED = 2, 0.1
@@ -64,15 +63,11 @@ def load(conn: Connection[Row], files: Iterable[Walked]) -> None:
         "create temporary table walked (uri text not null, size bigint not null, mtime_ns bigint not null,"
         " inode numeric(20) not null, extractor text not null, kind text not null) on commit drop"
     )
-    with conn.cursor().copy("copy walked from stdin") as copy:
-        lines: list[str] = []
-        for file in files:
-            uri = file.uri if file.uri.isprintable() and "\\" not in file.uri else file.uri.translate(_MASKED)
-            lines.append(f"{uri}\t{file.size}\t{file.mtime_ns}\t{file.inode}\t{file.extractor}\t{file.kind}\n")
-            if len(lines) == _LINES:
-                copy.write("".join(lines))
-                lines.clear()
-        copy.write("".join(lines))
+    copy_lines(
+        conn,
+        "copy walked from stdin",
+        (f"{masked(f.uri)}\t{f.size}\t{f.mtime_ns}\t{f.inode}\t{f.extractor}\t{f.kind}\n" for f in files),
+    )
 
 
 def vanished_below(conn: Connection[Row], source_id: int, folders: Iterable[str]) -> dict[str, int]:

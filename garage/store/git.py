@@ -11,11 +11,11 @@ A row without people is a file whose history lies beyond where a shallow clone e
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from psycopg import Connection
 from psycopg.rows import class_row
 
+from garage.store.copying import copy_lines, masked
 from garage.store.database import Row
 
 # One row at most; the limit tells the planner, which would else go through all there is for a few documents.
@@ -38,8 +38,6 @@ SOURCE_HISTORIES = """
 
 Shares = tuple[tuple[int, int], ...]
 """(number of a person, commits written), the most commits first; 0: only committed what others wrote."""
-
-_PAGE = 5_000  # rows sent at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,14 +115,10 @@ def record(
         return False
     if since is not None:
         conn.execute("delete from git_files where repository_id = %s and path = any(%s)", (number, list(files)))
-    with conn.cursor() as cursor:
-        with cursor.copy("copy git_people (repository_id, id, name, email) from stdin") as copy:
-            for person, (name, email) in people.items():
-                copy.write_row((number, person, name, email))
-        with cursor.copy("copy git_files (repository_id, path, people, commits) from stdin") as copy:
-            lines = _lines(number, files)
-            while page := "".join(islice(lines, _PAGE)):
-                copy.write(page)
+    with conn.cursor().copy("copy git_people (repository_id, id, name, email) from stdin") as copy:
+        for person, (name, email) in people.items():
+            copy.write_row((number, person, name, email))
+    copy_lines(conn, "copy git_files (repository_id, path, people, commits) from stdin", _lines(number, files))
     return True
 
 
@@ -160,15 +154,14 @@ def _advance(conn: Connection[Row], row: RepositoryRow, since: RepositoryRow) ->
 
 
 def _lines(number: int, files: Mapping[str, Shares]) -> Iterator[str]:
-    """Rows in the text format of COPY; of all that it masks, an address can hold but the backslash."""
+    """Rows in the text format of COPY."""
     endings: dict[Shares, str] = {}  # a few people share most of the files
     for path, given in files.items():
         ending = endings.get(given)
         if ending is None:
             who, commits = (",".join(map(str, column)) for column in zip(*given, strict=True)) if given else ("", "")
             ending = endings[given] = f"\t{{{who}}}\t{{{commits}}}\n"
-        masked = path.replace("\\", "\\\\") if "\\" in path else path
-        yield f"{number}\t{masked}{ending}"
+        yield f"{number}\t{masked(path)}{ending}"
 
 
 def forget(conn: Connection[Row], source_id: int, paths: Iterable[str]) -> int:

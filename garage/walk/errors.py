@@ -74,16 +74,3 @@ class BadPattern(GarageError):
             hint="Patterns are written as in a .gitignore file, relative to the root of the source.",
             pattern=pattern,
         )
-
-
-class BadUri(GarageError):
-    """An address that `uri_of` never writes, so no file can be behind it."""
-
-    uri: str
-
-    def __init__(self, *, uri: str, reason: str) -> None:
-        super().__init__(
-            f"{uri!r} is not the address of a file: {reason}.",
-            hint="Copy the address as a search result shows it.",
-            uri=uri,
-        )

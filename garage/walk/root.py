@@ -6,8 +6,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from garage.uris import uri_of
 from garage.walk.errors import SourceUnavailable
-from garage.walk.uris import uri_of
 
 
 @dataclass(frozen=True, slots=True)

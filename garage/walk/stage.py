@@ -12,10 +12,10 @@ from garage.store.database import Database, Session
 from garage.store.digest import partition_digest
 from garage.store.files import Difference
 from garage.store.sources import Source
+from garage.uris import path_of
 from garage.walk.errors import DeletionRefused, SourceInactive
 from garage.walk.guard import Decision, Verdict, judge
 from garage.walk.threads import walk_threads
-from garage.walk.uris import path_of
 from garage.walk.walker import FileRecord, Walk, walk
 from garage.worklist import RECORD_SECONDS, Progress, Report
 

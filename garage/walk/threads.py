@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from garage.store.chat import snapshot, threads
+from garage.uris import fits, uri_of
 from garage.walk.root import RootState, unavailable
-from garage.walk.uris import uri_of
-from garage.walk.walker import ADDRESS_LIMIT, FileRecord, Walk, WalkStats
+from garage.walk.walker import FileRecord, Walk, WalkStats
 
 EXTRACTOR = "messages"
 
@@ -53,7 +53,7 @@ def _records(path: Path, stats: WalkStats, cancelled: Callable[[], bool]) -> Ite
             for thread in threads(copy):
                 stats.files_seen += 1
                 uri = uri_of(os.fsencode(f"{path.name}#{thread.guid}"))
-                if len(uri.encode()) > ADDRESS_LIMIT:
+                if not fits(uri):
                     stats.skip("address too long")
                     continue
                 if cancelled():

@@ -12,14 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from garage.uris import fits, uri_of
 from garage.walk.errors import SourceUnavailable
 from garage.walk.placeholders import HAS_FLAGS, Kind, kind_of
 from garage.walk.root import RootState, open_root, unavailable
 from garage.walk.selection import Selection
-from garage.walk.uris import uri_of
-
-ADDRESS_LIMIT = 2_600
-"""Bytes of the longest address: it is a key of tables, and a B-tree of Postgres takes keys of up to 2,704 bytes."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _EXAMPLES = 20
@@ -301,7 +298,7 @@ class _Descent:
             stats.skip("special")
             return None
         uri, mtime_ns = folder.uri + _address(name), status.st_mtime_ns
-        if len(uri) * 4 > ADDRESS_LIMIT and len(uri.encode()) > ADDRESS_LIMIT:
+        if not fits(uri):
             stats.skip("address too long")
             return None
         if not _FIRST <= mtime_ns <= _LAST:

@@ -19,7 +19,7 @@ from garage.attribute.repositories import Repository, State
 from garage.config import Source
 from garage.store import files, sources
 from garage.store.database import Database
-from garage.walk.uris import uri_of
+from garage.uris import uri_of
 from garage.worklist import Progress
 from tests.builders.git_tree import ADA, BEN, Tree
 
@@ -59,7 +59,7 @@ class Folder:
             files.apply(conn, self.source.id, delete=True)
 
     def refresh(self, observe: Callable[[Progress], None] = lambda progress: None) -> HistoryReport:
-        return histories.refresh(self.database, self.source, address=uri_of, observe=observe)
+        return histories.refresh(self.database, self.source, observe=observe)
 
     def update(self) -> HistoryReport:
         self.walk()
@@ -382,11 +382,10 @@ import sys
 from garage.attribute import histories
 from garage.store import sources
 from garage.store.database import Database
-from garage.walk.uris import uri_of
 with Database(sys.argv[1]) as database:
     with database.connection() as conn:
         source = sources.source(conn, "notes")
-    histories.refresh(database, source, address=uri_of, observe=lambda progress: print(progress.done, flush=True))
+    histories.refresh(database, source, observe=lambda progress: print(progress.done, flush=True))
 """
 
 

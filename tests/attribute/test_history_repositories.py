@@ -9,7 +9,7 @@ import pytest
 from garage.attribute import repositories
 from garage.attribute.git import GitFailed
 from garage.attribute.repositories import Repository, State
-from garage.walk.uris import uri_of
+from garage.uris import uri_of
 from tests.builders.git_tree import Tree
 
 

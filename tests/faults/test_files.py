@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from garage.walk.uris import path_of
+from garage.uris import path_of
 
 
 def write(path: Path, text: str) -> Path:

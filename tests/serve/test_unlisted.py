@@ -10,7 +10,7 @@ from garage.config import Config, parse
 from garage.extract.registry import SUFFIXES
 from garage.serve.unlisted import Fate, fate
 from garage.store.sources import Source
-from garage.walk.uris import uri_of
+from garage.uris import uri_of
 from garage.walk.walker import walk
 
 EXCLUDE = ["*.bak.md", "/drafts/", "!build/", "!.notes/", "!/.kept.md"]

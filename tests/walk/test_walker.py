@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from garage.uris import path_of
 from garage.walk.errors import SourceUnavailable
-from garage.walk.uris import path_of
 from garage.walk.walker import FileRecord, Walk, walk
 
 SUFFIXES = {".md": "markdown", ".txt": "text", ".py": "code", "readme": "text"}

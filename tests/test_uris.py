@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from garage.walk.errors import BadUri
-from garage.walk.uris import path_of, uri_of
+from garage.uris import BadUri, path_of, uri_of
 
 # Bytes of every kind, and the ones that meet in names: text of several scripts cut anywhere, escapes, separators.
 paths = st.one_of(

@@ -10,13 +10,29 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote_to_bytes
 
-from garage.walk.errors import BadUri
+from garage.errors import GarageError
+
+LIMIT = 2_600
+"""Bytes of the longest address: it is a key of tables, and a B-tree of Postgres takes keys of up to 2,704 bytes."""
 
 _plain = re.compile(rb"[ -$&-~]*").fullmatch
 
 # Control characters (C0, DEL, C1), marks and overrides of writing direction (a name that reads as another), line and
 # paragraph separators, and the stand-ins that surrogateescape puts for bytes that are not UTF-8.
 _unsafe = re.compile("[%\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+
+
+class BadUri(GarageError):
+    """An address that `uri_of` never writes, so no file can be behind it."""
+
+    uri: str
+
+    def __init__(self, *, uri: str, reason: str) -> None:
+        super().__init__(
+            f"{uri!r} is not the address of a file: {reason}.",
+            hint="Copy the address as a search result shows it.",
+            uri=uri,
+        )
 
 
 def uri_of(relative: bytes) -> str:
@@ -45,6 +61,11 @@ def path_of(uri: str) -> bytes:
     if uri_of(path) != uri:
         raise BadUri(uri=uri, reason="it is not escaped the way Garage escapes it")
     return path
+
+
+def fits(uri: str) -> bool:
+    """Whether tables take an address of this length."""
+    return len(uri) <= LIMIT // 4 or len(uri.encode()) <= LIMIT
 
 
 def _escaped(match: re.Match[str]) -> str:
