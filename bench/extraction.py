@@ -1,12 +1,10 @@
 """Documents and megabytes a second by kind of file over `../shared/corpus`, with one worker and with two.
 
-`python -m bench.extraction`: every file is read, extracted and judged in isolated workers, as a run does, without a
-database. `gain` is what the second worker brings: 2 where both have a core to themselves. The peak memory is that of
+`python -m bench.extraction`: every file is read and extracted in isolated workers, as a run does, without a database. `gain` is what the second worker brings: 2 where both have a core to themselves. The peak memory is that of
 the largest worker.
 """
 
 import json
-import os
 import random
 import resource
 import statistics
@@ -21,13 +19,6 @@ from bench.ingest import WORDS
 
 WORKERS = (1, 2)
 PAGES = 200
-ONE_LINE_MB = (10, 20, 40)
-
-
-def shared_corpus() -> Path:
-    """The folder of real files, beside the checkout or where GARAGE_SHARED says."""
-    beside = Path(__file__).resolve().parents[2] / "shared"
-    return Path(os.environ.get("GARAGE_SHARED", str(beside))) / "corpus"
 
 
 def files_by_kind(corpus: Path) -> dict[str, list[Path]]:
@@ -67,7 +58,9 @@ def timed(paths: Sequence[Path], workers: int) -> float:
 
 def kind_here(extractor: str) -> dict[str, float]:
     """The figures of one kind of file, in this process."""
-    paths = files_by_kind(shared_corpus())[extractor]
+    from bench.quality import shared_directory
+
+    paths = files_by_kind(shared_directory() / "corpus")[extractor]
     megabytes = sum(path.stat().st_size for path in paths) / 1e6
     repeated = paths * max(1, 20 // len(paths))
     share = len(repeated) / len(paths)
@@ -137,32 +130,14 @@ def pdf_here() -> dict[str, float]:
     }
 
 
-def one_line_here() -> dict[str, Any]:
-    """Seconds to cut a minified file that is one line, by its size in MB; linear growth doubles with the size."""
-    from garage.chunk import ChunkSettings, chunk
-
-    chosen = random.Random(6)
-    piece = "".join(f"function {chosen.choice(WORDS)}(a,b){{return a.{chosen.choice(WORDS)}(b)}};" for _ in range(5000))
-    seconds = {}
-    for megabytes in ONE_LINE_MB:
-        text = (piece * (megabytes * 1_000_000 // len(piece) + 1))[: megabytes * 1_000_000] + "\n"
-        begin = time.perf_counter()
-        chunk(text, kind="code:javascript", settings=ChunkSettings())
-        seconds[f"{megabytes}_mb"] = round(time.perf_counter() - begin, 3)
-    first, *_, last = seconds.values()
-    return {
-        "seconds": seconds,
-        "growth": round(last / first, 2),
-        "size_growth": ONE_LINE_MB[-1] / ONE_LINE_MB[0],
-        "peak_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-    }
-
-
 def measure() -> dict[str, Any]:
     """Every figure, each in a fresh process, so that no peak hides behind another's."""
-    figures: dict[str, Any] = {"pdf_pages": _fresh("--pdf"), "one_line": _fresh("--one-line")}
-    if shared_corpus().is_dir():
-        figures["by_kind"] = {kind: _fresh("--kind", kind) for kind in files_by_kind(shared_corpus())}
+    from bench.quality import shared_directory
+
+    figures: dict[str, Any] = {"pdf_pages": _fresh("--pdf")}
+    corpus = shared_directory() / "corpus"
+    if corpus.is_dir():
+        figures["by_kind"] = {kind: _fresh("--kind", kind) for kind in files_by_kind(corpus)}
     else:
         figures["by_kind"] = "the corpus is not beside this checkout"
     return figures
@@ -181,8 +156,6 @@ def main() -> None:
             print(json.dumps(kind_here(kind)))
         case ["--pdf"]:
             print(json.dumps(pdf_here()))
-        case ["--one-line"]:
-            print(json.dumps(one_line_here()))
         case _:
             print(json.dumps(measure(), indent=2))
 
