@@ -118,7 +118,8 @@ def _type(found: dict[str, Any], schema: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {_type(found['items'], schema)}s"
     if kind == "object":
-        return "sections by name"
+        value = found.get("additionalProperties", {})
+        return f"{_type(value, schema)} by name" if "enum" in value else "sections by name"
     words = {"integer": "whole number", "string": "path" if found.get("format") == "path" else "text"}
     return words.get(kind, kind) + _limits(found)
 
