@@ -77,11 +77,15 @@ def write(folder: Path) -> list[Path]:
 
 def _section(found: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
     """The object that a key holds, one of its items, or one of its values; None for a plain value."""
-    by_name = next(iter(found.get("patternProperties", {}).values()), None)
-    inner = found.get("items") or by_name or found.get("additionalProperties") or found
-    reference = inner.get("$ref") if isinstance(inner, dict) else None
+    reference = (found.get("items") or _by_name(found) or found).get("$ref")
     section: dict[str, Any] | None = schema["$defs"][reference.rpartition("/")[2]] if reference else None
     return section
+
+
+def _by_name(found: dict[str, Any]) -> dict[str, Any]:
+    """What each value of a mapping is; nothing for a key that holds no mapping."""
+    values: dict[str, Any] = next(iter(found.get("patternProperties", {}).values()), {})
+    return values
 
 
 def _sentence(section: dict[str, Any]) -> str:
@@ -118,8 +122,7 @@ def _type(found: dict[str, Any], schema: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of {_type(found['items'], schema)}s"
     if kind == "object":
-        value = found.get("additionalProperties", {})
-        return f"{_type(value, schema)} by name" if "enum" in value else "sections by name"
+        return "sections by name" if _section(found, schema) else f"{_type(_by_name(found), schema)}, by name"
     words = {"integer": "whole number", "string": "path" if found.get("format") == "path" else "text"}
     return words.get(kind, kind) + _limits(found)
 

@@ -32,6 +32,12 @@ def test_every_key_of_the_configuration_is_on_the_page_with_its_meaning() -> Non
             assert all(row.split("|")[-2].strip() for row in rows), name
 
 
+def test_a_mapping_is_told_by_what_it_maps_to() -> None:
+    page = page_text()
+    assert "| `models` | sections by name |" in page
+    assert "| `path_rules` | `authored` or `received` or `reference`, by name |" in page
+
+
 def test_the_page_s_example_is_a_valid_configuration() -> None:
     example = page_text().split("```yaml\n")[1].split("```")[0]
     assert [source.name for source in parse(example, Path("garage.yaml")).sources] == ["notes"]
