@@ -12,6 +12,7 @@ from typing import NoReturn
 
 import click
 
+from garage.errors import GarageError
 from garage.serve.commands.authors import authors
 from garage.serve.commands.config import config
 from garage.serve.commands.egress import egress
@@ -33,6 +34,7 @@ _MISUSE = {
     "EmptyQuery",
     "InvalidModelEntry",
     "NotAFolder",
+    "NotText",
     "NothingToExplain",
     "SeveralAuthors",
     "SeveralDocuments",
@@ -41,6 +43,12 @@ _MISUSE = {
     "UnknownModel",
     "UnknownSource",
 }
+
+
+class NotText(GarageError):
+    """An argument whose bytes are no text, where a name or a word is asked for (`argument`)."""
+
+    argument: str
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -77,16 +85,14 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG_VARIABLE):
             raise
-        return _told(error, as_json="--json" in arguments)
+        return _told(_explained(error, arguments), as_json="--json" in arguments)
     return result if isinstance(result, int) else 0
 
 
 def _told(error: Exception, *, as_json: bool) -> int:
     """Says what went wrong: a sentence and what to do next, never a stack trace."""
-    from garage.errors import GarageError
     from garage.serve.output import error_json
 
-    error = _explained(error)
     if isinstance(error, GarageError):
         message, hint = error.message.rstrip(), error.hint
     elif isinstance(error, OSError) and error.filename:
@@ -102,10 +108,24 @@ def _told(error: Exception, *, as_json: bool) -> int:
     return MISUSED if kinds & _MISUSE else FAILED
 
 
-def _explained(error: Exception) -> Exception:
-    """What a person can act on, for a driver's error that came up unexplained (a server that is not there)."""
+def _explained(error: Exception, arguments: Sequence[str]) -> Exception:
+    """What a person can act on, for an error that came up unexplained (a server that is not there)."""
+    if isinstance(error, UnicodeEncodeError):
+        # Not refused before a command begins: a path may have any bytes.
+        for argument in filter(_is_no_text, arguments):
+            said = argument.encode("utf-8", "replace").decode("utf-8")
+            return NotText(
+                f"{said!r} is not text in UTF-8.",
+                hint="Names and words are; set the terminal to UTF-8 and type it again.",
+                argument=argument,
+            )
     if not type(error).__module__.startswith("psycopg"):
         return error
     from garage.store.errors import explained
 
     return explained(error)  # type: ignore[arg-type]  # the driver's own classes are imported in the store only
+
+
+def _is_no_text(argument: str) -> bool:
+    """Whether it holds stand-ins for bytes that no text has."""
+    return any("\ud800" <= char <= "\udfff" for char in argument)

@@ -155,6 +155,24 @@ def test_an_error_is_an_object_on_standard_output_when_json_is_asked_for(garage:
     assert error["hint"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("explain", "1", "--source", "\udcff"),
+        ("search", "hens", "--source", "\udcff"),
+        ("search", "hens", "--author", "\udcff"),
+        ("authors", "merge", "\udcff", "Ada"),
+        ("egress", "check", "\udcff", "--to", "http://localhost"),
+        ("source", "remove", "\udcff"),
+    ],
+)
+def test_a_name_in_bytes_that_are_no_text_is_told_so(garage: Any, garage_home: Any, arguments: tuple[str, ...]) -> None:
+    answer = garage(*arguments, "--json")
+    assert answer.code == 2
+    assert answer.data["error"]["kind"] in {"NotText", "UnknownSource"}
+    assert "that should not have" not in answer.err
+
+
 def test_a_failure_nobody_foresaw_is_a_sentence_too(
     garage: Any, garage_home: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
