@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from garage.extract.office.archive import attribute, local
-from garage.extract.office.tables import markdown
+from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
     from garage.extract.office.archive import Archive, Element

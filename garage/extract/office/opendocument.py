@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from garage.extract.office.archive import attribute, local
-from garage.extract.office.tables import COLUMNS, Limits, Sheet, markdown
+from garage.extract.office.tables import COLUMNS, Limits, Sheet
+from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
     from garage.extract.office.archive import Element

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from garage.extract.office.tables import markdown
+from garage.extract.tables import markdown
 
 _HEADING = re.compile(
     r"(?:heading|überschrift|titre|título|titolo|kop|rubrik|nadpis|nagłówek|заголовок) ?([1-9])", re.IGNORECASE

@@ -1,4 +1,4 @@
-"""Tables as text: a sheet of a workbook is `## name`, then a line a row; a table in a document is one of Markdown."""
+"""Sheets of a workbook as text: `## name`, then a line a row."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -93,11 +93,3 @@ def text(sheets: Iterable[Sheet]) -> str:
             hidden = " (hidden)" if sheet.hidden else ""
             written.append("\n".join([f"## {sheet.name}{hidden}", *lines]))
     return "\n\n".join(written)
-
-
-def markdown(rows: list[list[str]]) -> str:
-    """Rows of cells as a Markdown table, filled up to its width; empty rows are left out, '' when nothing remains."""
-    kept = [[cell.replace("|", "\\|") for cell in row] for row in rows if any(row)]
-    width = max(map(len, kept), default=0)
-    lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]
-    return "\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]) if lines else ""

@@ -16,6 +16,7 @@ from lxml import etree
 from garage.extract.office.archive import parsed, refuse_entities
 from garage.extract.office.drawing import chart, diagram
 from garage.extract.office.ooxml import related
+from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
     from docx.opc.part import Part
@@ -213,18 +214,14 @@ class Writer:
         if sum(map(len, rows)) == 1:
             self.blocks(next(cell for row in rows for cell in row))  # a frame around text, not a table
             return
-        written = [[text for cell in row for text in self._cell(cell)] for row in rows]
-        written = [row for row in written if any(row)]
-        width = max((len(row) for row in written), default=0)
-        lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in written]
-        if lines:
-            self._add("\n".join([lines[0], "|" + " --- |" * width, *lines[1:]]))
+        if written := markdown([[text for cell in row for text in self._cell(cell)] for row in rows]):
+            self._add(written)
 
     def _cell(self, cell: "CT_Tc") -> list[str]:
         """The text of a cell, and an empty one for each further column that it spans."""
         span = _value(cell, "w:tcPr/w:gridSpan") or "1"
         further = min(int(span), _SPAN) - 1 if span.isdecimal() else 0
-        return [self._line(cell).replace("|", "\\|"), *[""] * further]
+        return [self._line(cell), *[""] * further]
 
     def _line(self, container: "BaseOxmlElement") -> str:
         """All text inside `container` on one line, that of tables within it too."""

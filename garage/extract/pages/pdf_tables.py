@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from garage.extract.pages.pdf_text import tidy
+from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
     from pdfplumber.page import Page
@@ -181,9 +182,3 @@ def _by_line(cells: list[list[list[_Word]]]) -> Iterator[list[str]]:
         # Words of one line may have been drawn in several pieces.
         pieces = (sorted(row.get(column, ()), key=lambda word: float(word["x0"])) for column in range(len(cells)))
         yield [" ".join(word["text"] for word in cell) for cell in pieces]
-
-
-def markdown(rows: list[list[str]]) -> str:
-    """Rows of equally many cells as a Markdown table, the first one as its head; '' when there are none."""
-    lines = ["| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    return "\n".join([lines[0], "|" + " --- |" * len(rows[0]), *lines[1:]]) if lines else ""

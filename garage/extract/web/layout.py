@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from garage.extract.tables import markdown
+
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
@@ -361,8 +363,8 @@ def _rows(rows: list[_Row]) -> list[str]:
     width = max(map(len, rows), default=0)
     used = [any(len(row) > column and row[column] for row in rows) for column in range(width)]
     if sum(used) >= 2 and len(rows) >= 2 and not any(isinstance(cell, _Cell) for row in rows for cell in row):
-        written = [_row(row, used) for row in rows]
-        return [written[0], f"|{' --- |' * sum(used)}", *written[1:]]
+        written = [[str(cell) for cell, kept in zip(row, used, strict=False) if kept] for row in rows]
+        return markdown(written).split("\n")
     lines: list[str] = []
     for row in rows:
         cells = [cell for cell in row if cell]
@@ -378,8 +380,3 @@ def _rows(rows: list[_Row]) -> list[str]:
                 lines.append("")
             lines += cell.lines
     return lines
-
-
-def _row(row: _Row, used: list[bool]) -> str:
-    cells = [str(cell).replace("|", "\\|") for cell, kept in zip(row, used, strict=False) if kept]
-    return f"| {' | '.join(cells + [''] * (sum(used) - len(cells)))} |"
