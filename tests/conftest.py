@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from garage.store.database import Database, ensure_database
 from garage.store.schema import migrate
 
 CHECKOUT = Path(__file__).resolve().parents[1]
+# A shell starts what it puts into the background with interrupts ignored, and every process below would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
