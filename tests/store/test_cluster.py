@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -409,30 +410,42 @@ if sys.argv[2] == "posix":
     cluster._has_room_for_shared_memory = lambda: True  # as a server of somebody else's is set up
 server = Server(pathlib.Path(sys.argv[1]))
 server.start()
-with Database(server.url()) as database:
-    migrate(database)
-    with database.connection() as conn:
-        print(conn.execute("show dynamic_shared_memory_type").fetchone()[0])
-        model = embeddings.register(conn, "m", dims=16, stored_dims=16, storage="vector", fingerprint="f")
-        conn.execute("alter table emb_m drop constraint emb_m_chunk_id_fkey")
-        conn.execute(
-            "insert into emb_m select n, '', (select array_agg(random())::vector(16) from generate_series(1, 16)"
-            " where n > 0) from generate_series(1, 60000) n"
-        )
-        print(embeddings.build_index(conn, model))
-print(server.embedded.stop())
+try:
+    with Database(server.url()) as database:
+        migrate(database)
+        with database.connection() as conn:
+            print(conn.execute("show dynamic_shared_memory_type").fetchone()[0])
+            model = embeddings.register(conn, "m", dims=16, stored_dims=16, storage="vector", fingerprint="f")
+            conn.execute("alter table emb_m drop constraint emb_m_chunk_id_fkey")
+            conn.execute(
+                "insert into emb_m select n, '', (select array_agg(random())::vector(16) from generate_series(1, 16)"
+                " where n > 0) from generate_series(1, 60000) n"
+            )
+            print(embeddings.build_index(conn, model))
+finally:
+    print(server.embedded.stop())
 """
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """An empty folder outside of /dev/shm that the server's user may pass through."""
+    folder = Path(tempfile.mkdtemp(prefix="garage-test-", dir="/tmp"))
+    folder.chmod(0o711)
+    yield folder
+    folder.rmdir()
 
 
 @root_only
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sysv", "posix"])
-def test_an_index_is_built_where_there_is_hardly_any_shared_memory(home: Path, kind: str) -> None:
+def test_an_index_is_built_where_there_is_hardly_any_shared_memory(home: Path, kind: str, place: Path) -> None:
     """As in a container: 64 MiB of /dev/shm, less than one index takes while several processes build it."""
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-m", "true"], capture_output=True, check=False).returncode:
         pytest.skip("mounting needs the rights of root on Linux")
-    mounted = f'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "{sys.executable}" -c "$0" "$1" "$2"'
-    command = [unshare, "-m", "sh", "-c", mounted, INDEX, str(home), kind]
+    # The home may lie below /dev/shm itself, so it is bound to another place first.
+    mounts = f'mount --bind "$1" "$2" && mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "{sys.executable}" -c "$0"'
+    command = [unshare, "-m", "sh", "-c", f'{mounts} "$2" "$3"', INDEX, str(home), str(place), kind]
     done = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [kind, "True", "True"], done.stderr
