@@ -3,7 +3,6 @@ import functools
 import io
 import re
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import docx as library
@@ -15,6 +14,7 @@ from garage.extract import docx
 from garage.extract.model import Encrypted, Extracted, Malformed, TooLarge, Unsupported
 from garage.extract.office import archive, ooxml
 from garage.isolation import Failure, Isolated
+from tests.builders.archives import NO_ARCHIVES, zipped
 
 SETTINGS = Extraction()
 
@@ -24,7 +24,6 @@ R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 MC = "http://schemas.openxmlformats.org/markup-compatibility/2006"
 MATH = "http://schemas.openxmlformats.org/officeDocument/2006/math"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml"
@@ -64,14 +63,6 @@ def package(body: str, *, namespace: str = W, related: dict[str, str] | None = N
     }
     files |= {name.replace("__", "/").replace("_", "."): text for name, text in parts.items()}
     return zipped(files)
-
-
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return out.getvalue()
 
 
 def p(text: str, properties: str = "") -> str:
@@ -298,10 +289,7 @@ def test_offsets_hold_for_decomposed_text_and_surrogates() -> None:
 @pytest.mark.parametrize(
     ("raw", "error"),
     [
-        (OLE + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le"), Encrypted),
-        (OLE + b"\0" * 600, Unsupported),
-        (b"PK\x03\x04 but no archive", Malformed),
-        (b"plain text", Malformed),
+        *NO_ARCHIVES,
         (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), Unsupported),
         (zipped({"word/document.xml": "<other/>"}), Unsupported),
         (zipped({"word/document.xml": "<w:document"}), Malformed),

@@ -1,5 +1,3 @@
-import io
-import zipfile
 from collections.abc import Mapping
 
 import pytest
@@ -7,20 +5,13 @@ import pytest
 from garage.config import Extraction
 from garage.extract import epub
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, TooLarge, Unsupported
+from tests.builders.archives import zipped
 
 CONTAINER = '<container xmlns="c"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></container>'
 METADATA = (
     '<metadata xmlns:dc="d"><dc:title>The Book</dc:title><dc:creator>Ann</dc:creator><dc:creator>Bo</dc:creator>'
     "<dc:language>en</dc:language><dc:subject>a</dc:subject><dc:subject>b</dc:subject><dc:date>1949</dc:date></metadata>"
 )
-
-
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return out.getvalue()
 
 
 def page(body: str, title: str = "") -> str:

@@ -1,7 +1,4 @@
 import functools
-import io
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +7,7 @@ from garage.config import Extraction
 from garage.extract import odf
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, TooLarge, Unsupported
 from garage.isolation import Failure, Isolated
+from tests.builders.archives import zipped
 
 NAMESPACES = " ".join(
     f'xmlns:{prefix}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
@@ -19,14 +17,6 @@ NAMESPACES = " ".join(
     )
 )
 DC = 'xmlns:dc="http://purl.org/dc/elements/1.1/"'
-
-
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return out.getvalue()
 
 
 def content(body: str, kind: str = "text", styles: str = "") -> str:

@@ -13,8 +13,8 @@ from pptx.util import Inches
 from garage.config import Extraction
 from garage.extract import pptx
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
+from tests.builders.archives import OLE
 
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 P = "http://schemas.openxmlformats.org/presentationml/2006/main"
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 

@@ -1,7 +1,5 @@
 import datetime as dt
 import io
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import openpyxl
@@ -12,6 +10,7 @@ from garage.chunk.tabular import sheet_headings
 from garage.config import Extraction
 from garage.extract import xlsx
 from garage.extract.model import Encrypted, Extracted, Malformed, NoText, Unsupported
+from tests.builders.archives import OLE, zipped
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 STRICT = "http://purl.oclc.org/ooxml/spreadsheetml/main"
@@ -19,7 +18,6 @@ R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 DRAWING = "http://schemas.openxmlformats.org/drawingml/2006/main"
 PHANTOMS = '<c s="1"/>' * 10
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def rels(**targets: str) -> str:
@@ -44,14 +42,6 @@ def package(rows: str, *, namespace: str = MAIN, dimension: str = "A1", after: s
     for name, text in parts.items():
         files[name.replace("__", "/").replace("_", ".").replace("/.rels", "/_rels")] = text
     return zipped(files)
-
-
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in files.items():
-            archive.writestr(name, text)
-    return out.getvalue()
 
 
 def saved(book: openpyxl.Workbook) -> bytes:

@@ -1,25 +1,15 @@
 import io
-import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from lxml import etree
 
-from garage.extract.model import Encrypted, Malformed, TooLarge, Unsupported
+from garage.extract.model import TooLarge
 from garage.extract.office import archive
 from garage.extract.office.archive import Archive, elements, forget, memory_or, parsed
+from tests.builders.archives import NO_ARCHIVES, zipped
 
 RELATIONSHIPS = "http://schemas.openxmlformats.org/package/2006/relationships"
-OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-
-
-def zipped(files: Mapping[str, str | bytes]) -> bytes:
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as written:
-        for name, text in files.items():
-            written.writestr(name, text)
-    return out.getvalue()
 
 
 def rels(*items: str) -> str:
@@ -84,15 +74,7 @@ def test_numbered_parts_come_in_the_order_of_their_numbers() -> None:
     assert found.numbered("ppt/slides/slide") == [f"ppt/slides/slide{n}.xml" for n in (1, 2, 10)]
 
 
-@pytest.mark.parametrize(
-    ("raw", "error"),
-    [
-        (OLE + b"\0" * 600 + "EncryptedPackage".encode("utf-16-le"), Encrypted),
-        (OLE + b"\0" * 600, Unsupported),
-        (b"PK\x03\x04 but no archive", Malformed),
-        (b"plain text", Malformed),
-    ],
-)
+@pytest.mark.parametrize(("raw", "error"), NO_ARCHIVES)
 def test_what_is_no_archive_is_told(raw: bytes, error: type[Exception]) -> None:
     with pytest.raises(error):
         Archive(raw)
