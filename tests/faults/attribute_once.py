@@ -9,7 +9,7 @@ from garage import stages, worklist
 from garage.config import home, load
 from garage.store import attribution
 from garage.store.database import Database, Server
-from tests.faults.ingest_once import kill_at
+from tests.faults.drivers import kill_at
 
 
 def main() -> None:

@@ -3,9 +3,6 @@
 `python ingest_once.py SLUG [POINT COUNT]`: the COUNT-th call of POINT ends with SIGKILL, inside its transaction.
 """
 
-import importlib
-import os
-import signal
 import sys
 from typing import Any
 
@@ -15,22 +12,7 @@ from garage.embed import stage as embed_stage
 from garage.inference.catalogue import entries
 from garage.inference.embedder import open_embedder
 from garage.store.database import Database, Server
-
-
-def kill_at(point: str, count: int) -> None:
-    module_name, _, function = point.rpartition(".")
-    module = importlib.import_module(module_name)
-    original, calls = getattr(module, function), 0
-
-    def killing(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        result = original(*arguments, **named)
-        calls += 1
-        if calls == count:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    setattr(module, function, killing)
+from tests.faults.drivers import kill_at
 
 
 def main() -> None:

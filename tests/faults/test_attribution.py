@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pytest
 
 from garage.store.database import Database
+from tests.faults.drivers import run_once
 
-DRIVER = Path(__file__).with_name("attribute_once.py")
 POINTS = [
     ("garage.store.git.record", 1),
     ("garage.store.authors.set_owner", 1),
@@ -29,16 +28,7 @@ _TABLES = ("documents", "document_authors", "authors", "author_identities", "git
 
 
 def attribute(*arguments: str) -> int:
-    finished = subprocess.run(
-        [sys.executable, str(DRIVER), *arguments],
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert finished.returncode in (0, -9), finished.stderr[-2000:]
-    return finished.returncode
+    return run_once("attribute_once.py", *arguments)
 
 
 def state(url: str) -> dict[str, list[Any]]:

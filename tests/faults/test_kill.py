@@ -1,8 +1,6 @@
 """Killed at any point and run again, a source ends in the state of an undisturbed run."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +8,8 @@ from typing import Any
 import pytest
 
 from garage.store.database import Database
+from tests.faults.drivers import run_once
 
-DRIVER = Path(__file__).with_name("ingest_once.py")
 MAILBOX = b"".join(
     b"From a@example.org Mon May  6 10:00:00 2024\nFrom: a@example.org\nMessage-ID: <%d@example.org>\nSubject: %d\n\n"
     b"The pump of garden %d is dry.\n\n" % (number, number, number)
@@ -35,16 +33,7 @@ POINTS = [
 
 
 def ingest(*arguments: str) -> int:
-    finished = subprocess.run(
-        [sys.executable, str(DRIVER), *arguments],
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert finished.returncode in (0, -9), finished.stderr[-2000:]
-    return finished.returncode
+    return run_once("ingest_once.py", *arguments)
 
 
 def state(url: str) -> dict[str, list[Any]]:
