@@ -4,12 +4,14 @@ import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from garage.store import runs
+from garage.walk import stage, walker
 from garage.walk.errors import DeletionRefused
 
 TEXTS = {name: f"# {name}\n\nThe {name} stands behind the barn, on the northern side.\n" for name in ("rake", "fork")}
@@ -170,3 +172,21 @@ def test_a_walk_keeps_what_it_left_out_and_why(folder: Any) -> None:
     assert run.details["skipped"] == expected
     assert run.counts["skipped"] == 5
     assert run.details["incomplete"] == ""
+
+
+def test_a_walk_that_stops_early_is_not_remembered_and_settles_no_refusal(
+    folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder.root, "a.md", "b.md", "c.md")
+    folder.walk()
+    for name in ("a.md", "b.md"):
+        (folder.root / name).unlink()
+    with pytest.raises(DeletionRefused, match="2 of 3"):
+        folder.walk()
+    state = "select root_device, walked_at, walk_seconds, (select vanished from refusals) from sources"
+    before = folder.rows(state)
+    assert before[0][-1] == 2
+    monkeypatch.setattr(stage, "walk", partial(walker.walk, limit=0))
+    assert folder.walk().get("deleted", 0) == 0
+    assert folder.rows(state) == before
+    assert folder.rows("select count(*) from source_files") == [(3,)]
