@@ -195,6 +195,11 @@ def test_the_time_limit_is_that_of_one_item() -> None:
         assert outcomes(workers, time.sleep, [0.9, 0.91, 0.92]) == {0.9: None, 0.91: None, 0.92: None}
 
 
+def test_an_item_that_takes_a_little_longer_is_ended_at_its_limit() -> None:
+    with isolated(workers=1, seconds=1) as workers:
+        assert kinds(outcomes(workers, time.sleep, [1.8])) == {1.8: "timeout"}
+
+
 def test_an_item_that_needs_too_much_memory_costs_itself_only() -> None:
     with isolated(workers=1, memory_bytes=100 * MIB) as workers:
         results = outcomes(workers, grow, [10, 400, 20])

@@ -112,7 +112,9 @@ def test_a_merge_counts_for_nobody_and_what_it_brings_for_those_who_wrote_it(tre
     tree.git("checkout", "-q", "main")
     tree.commit({"a.txt": "2"})
     tree.git("merge", "-q", "--no-ff", "-m", "merge", "side")
-    assert authors(read(tree.folder)) == {"a.txt": {"Ada Lovelace": 2}, "b.txt": {"Ben Okri": 1}}
+    said = read(tree.folder)
+    assert authors(said) == {"a.txt": {"Ada Lovelace": 2}, "b.txt": {"Ben Okri": 1}}
+    assert said.commits == 3
 
 
 def test_a_renamed_file_begins_anew_and_a_deleted_one_is_remembered(tree: Tree) -> None:

@@ -17,7 +17,7 @@ def verdict(
     device: int = 1,
     known_device: int | None = 1,
     allow_deletes: bool = False,
-    limit: float = 0.25,
+    **limit: float,
 ) -> Verdict:
     return judge(
         known=known,
@@ -27,7 +27,7 @@ def verdict(
         device=device,
         known_device=known_device,
         allow_deletes=allow_deletes,
-        limit=limit,
+        **limit,
     )
 
 
