@@ -23,7 +23,7 @@ SUFFIXES = dict.fromkeys((".jsonl", ".ndjson"), "markdown")
 _TITLES = ("title", "subject", "headline", "name", "summary")
 _TITLE = 200  # code points; a longer one is a text
 _SHORT = 200  # code points of a value that stands beside its key; a longer one is a paragraph below it
-_DEPTH = 8
+_DEPTH = 8  # names of what is inside of something; what lies deeper stands as it was written
 _SAMPLE = 200  # records that decide whether records have titles
 
 
@@ -101,16 +101,16 @@ def _lines(key: str, value: object, depth: int) -> Iterator[str]:
     """The lines of a value under its key; what is inside of something is named by both keys, "author.name"."""
     if value is None or value in ("", [], {}):
         return
-    if isinstance(value, Mapping):
-        if depth:
-            for inner, item in value.items():
-                yield from _lines(f"{key}.{_label(inner)}" if key else _label(inner), item, depth - 1)
-    elif isinstance(value, list):
-        if all(isinstance(item, bool | int | float) or _is_short(item) for item in value):
-            yield _beside(key, ", ".join(map(_scalar, value)))
-        elif depth:
-            for item in value:
-                yield from _lines(key, item, depth - 1)
+    if isinstance(value, Mapping) and depth:
+        for inner, item in value.items():
+            yield from _lines(f"{key}.{_label(inner)}" if key else _label(inner), item, depth - 1)
+    elif isinstance(value, list) and all(isinstance(item, bool | int | float) or _is_short(item) for item in value):
+        yield _beside(key, ", ".join(map(_scalar, value)))
+    elif isinstance(value, list) and depth:
+        for item in value:
+            yield from _lines(key, item, depth - 1)
+    elif isinstance(value, Mapping | list):
+        yield _beside(key, _written(value))
     elif isinstance(value, str) and not _is_short(value):
         yield f"\n{key}:\n" if key else ""
         yield from (_plain(line) for line in canonical(value).strip().split("\n"))
@@ -131,6 +131,14 @@ def _scalar(value: object) -> str:
     if isinstance(value, str):
         return " ".join(value.split())
     return json.dumps(value)
+
+
+def _written(value: object) -> str:
+    """As JSON, of what is nested too deep to be named."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:  # what was read can be too deep to be written
+        return "..."
 
 
 def _label(key: object) -> str:

@@ -63,11 +63,14 @@ def test_a_bad_line_costs_itself_only() -> None:
     assert found.meta == {"records": 2}
 
 
-def test_what_is_nested_without_end_is_cut_off() -> None:
+def test_what_is_nested_without_end_is_named_to_a_depth_and_costs_nothing_else() -> None:
     value: object = "deep"
     for _ in range(50):
         value = {"a": [value]}
-    assert read({"x": value, "y": "seen"}).content == "y: seen\n"
+    first, *rest = read({"x": value, "y": "seen"}).content.splitlines()
+    assert first.startswith('x.a.a.a.a: [{"a": ')
+    assert "deep" in first
+    assert rest == ["y: seen"]
 
 
 def test_keys_and_values_with_line_ends_stay_on_their_lines() -> None:
@@ -95,3 +98,16 @@ def test_every_record_becomes_a_mirror(records: list[object]) -> None:
     assert found.meta["records"] == len(records)
     headings = sum(line.startswith("#") for line in found.content.split("\n"))
     assert headings <= len(records)
+
+
+def test_what_lies_very_deep_stands_as_it_was_written() -> None:
+    record: object = "the treasure"
+    for _ in range(12):
+        record = {"in": record}
+    in_lists: object = ["the map"]
+    for _ in range(12):
+        in_lists = [in_lists, in_lists]
+    raw = f"{json.dumps({'a': record})}\n{json.dumps({'b': in_lists})}\n".encode()
+    content = json_lines.extract(raw, name="a.jsonl", settings=Extraction()).content
+    assert "the treasure" in content
+    assert "the map" in content
