@@ -37,6 +37,7 @@ _HANDLED = _LINES | _PARAGRAPHS | _HEADINGS.keys() | _LISTS | _CELLS | {"li", "t
 _INDENTS = 8  # deeper lists and quotations are written at this depth
 _TABLES = 8  # tables in tables; deeper ones are read as if they were not there
 _COLUMNS = 100
+_ROWS = 1000  # rows that a cell may take, in the first columns
 _CELL_CHARS = 1_000  # a longer cell is a column of a page, not of a table
 _ROW_CHARS = 200
 _HEADING_CHARS = 300  # a longer one is a text that was made large
@@ -69,7 +70,10 @@ _Row: TypeAlias = "list[str | _Cell]"
 
 @dataclass(slots=True)
 class _Table:
+    """`covered`: up to which row (its number) a cell from further up stands in a column."""
+
     rows: list[_Row] = field(default_factory=list)
+    covered: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -235,13 +239,15 @@ class Writer:
         if tag in _CELLS:
             self._flush()
             row = table.rows[-1]
+            while table.covered.get(len(row), 0) >= len(table.rows):
+                row.append("")
             self._cells.append((self._block, row, len(row)))
             self._indents.append([])
             self._block = _Block()
-            row.append("")
-            span = node.attributes.get("colspan") or ""
-            if span.isdecimal() and len(span) < 4:
-                row.extend([""] * (min(int(span), _COLUMNS) - 1))
+            columns, rows = _span(node, "colspan", _COLUMNS), _span(node, "rowspan", _ROWS)
+            if rows > 1 and len(row) < _COLUMNS:
+                table.covered |= dict.fromkeys(range(len(row), len(row) + columns), len(table.rows) + rows - 1)
+            row.extend([""] * columns)
 
     def _end_cell(self) -> None:
         ended = self._block
@@ -355,6 +361,12 @@ def _tidied(text: str, *, one_line: bool) -> list[str]:
     if kept and not kept[-1]:
         kept.pop()
     return kept
+
+
+def _span(node: "LexborNode", name: str, limit: int) -> int:
+    """How many columns or rows a cell takes."""
+    span = node.attributes.get(name) or ""
+    return max(1, min(int(span), limit)) if span.isdecimal() and len(span) < 6 else 1
 
 
 def _rows(rows: list[_Row]) -> list[str]:

@@ -160,3 +160,18 @@ def test_a_page_without_end_tags_for_its_rows_is_not_taken_for_a_deep_one() -> N
 def test_cells_outside_of_tables_do_no_harm() -> None:
     assert md("<table><tr><td>w<math><tr><td>u</math><td>e</table>") == "| w |  |\n| --- | --- |\n| u | e |\n"
     assert md("<math><td>x</td></math>") == "x\n"
+
+
+def test_a_cell_over_several_rows_leaves_its_column_free_in_those_below() -> None:
+    table = "<table><tr><td rowspan=2>a<td>b<tr><td>c<tr><td>d<td>e</table>"
+    assert md(table).splitlines() == ["| a | b |", "| --- | --- |", "|  | c |", "| d | e |"]
+
+
+def test_a_cell_over_rows_and_columns_covers_a_block_and_a_senseless_span_is_one_cell() -> None:
+    table = "<table><tr><td rowspan=2 colspan=2>a<td>b<tr><td>c<tr><td rowspan=0>d<td rowspan=99999999>e<td>f</table>"
+    assert md(table).splitlines() == [
+        "| a |  | b |",
+        "| --- | --- | --- |",
+        "|  |  | c |",
+        "| d | e | f |",
+    ]
