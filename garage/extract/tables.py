@@ -2,7 +2,7 @@
 
 
 def markdown(rows: list[list[str]]) -> str:
-    """Rows of cells as a Markdown table, filled up to its width; empty rows are left out, '' when nothing remains."""
+    """Rows of cells, each one line of text, as a Markdown table; empty rows are left out, '' when nothing remains."""
     kept = [[cell.replace("|", "\\|") for cell in row] for row in rows if any(row)]
     width = max(map(len, kept), default=0)
     lines = ["| " + " | ".join(row + [""] * (width - len(row))) + " |" for row in kept]

@@ -185,6 +185,13 @@ def test_cells_that_span_keep_the_columns_below_in_place() -> None:
     assert len(found.content) < 2000
 
 
+def test_a_span_without_end_does_not_cost_the_document() -> None:
+    endless = f'<w:tc><w:tcPr><w:gridSpan w:val="{"9" * 5000}"/></w:tcPr>{p("x")}</w:tc>'
+    content = read(f"<w:tbl><w:tr>{endless}<w:tc>{p('y')}</w:tc></w:tr></w:tbl>").content
+    assert content.startswith("| x | ")
+    assert " | y |" in content
+
+
 def test_text_boxes_follow_the_paragraph_and_are_read_once() -> None:
     box = f"<w:txbxContent>{p('In the box')}{table(['a', 'b'])}</w:txbxContent>"
     alternatives = (

@@ -134,6 +134,14 @@ def refuse_entities(root: "Element") -> None:
         raise ValueError("it uses entities")
 
 
+def natural(text: str, usual: int) -> int:
+    """A count or an index as an attribute gives it, `usual` for what is none.
+
+    Python refuses numbers of thousands of digits; of these the first ones are as far beyond any limit.
+    """
+    return int(text[:20]) if text.isdecimal() else usual
+
+
 def local(element: "Element") -> str:
     """The name of an element without its namespace; '' for comments and the like."""
     tag = element.tag

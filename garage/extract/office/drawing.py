@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from garage.extract.office.archive import attribute, local
+from garage.extract.office.archive import attribute, local, natural
 from garage.extract.tables import markdown
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def paragraphs(body: "Element", *, bullets: bool = False) -> list[str]:
         properties = paragraph.find("{*}pPr")
         says = {local(child) for child in properties} if properties is not None else set()
         level = properties.get("lvl", "0") if properties is not None else "0"
-        depth = min(int(level), _LEVELS) if level.isdecimal() else 0
+        depth = min(natural(level, 0), _LEVELS)
         if "buNone" not in says and (bullets or depth or says.intersection(_BULLETS)):
             indent = "  " * depth
             lines.append(f"{indent}- " + text.replace("\n", f"\n{indent}  "))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from garage.extract.office.archive import attribute, local
+from garage.extract.office.archive import attribute, local, natural
 from garage.extract.office.tables import COLUMNS, Limits, Sheet
 from garage.extract.tables import markdown
 
@@ -225,7 +225,7 @@ def _pieces(element: "Element", notes: list[str], hanging: "list[Element]") -> I
             continue
         if name == "s":
             count = attribute(child, "c") or "1"
-            yield " " * min(int(count) if count.isdecimal() else 1, _SPACES)
+            yield " " * min(natural(count, 1), _SPACES)
         elif name in ("tab", "line-break"):
             yield "\t" if name == "tab" else "\n"
         elif name == "note":

@@ -13,7 +13,7 @@ from docx.oxml.ns import nsmap, qn
 from docx.oxml.parser import parse_xml
 from lxml import etree
 
-from garage.extract.office.archive import parsed, refuse_entities
+from garage.extract.office.archive import natural, parsed, refuse_entities
 from garage.extract.office.drawing import chart, diagram
 from garage.extract.office.ooxml import related
 from garage.extract.tables import markdown
@@ -220,7 +220,7 @@ class Writer:
     def _cell(self, cell: "CT_Tc") -> list[str]:
         """The text of a cell, and an empty one for each further column that it spans."""
         span = _value(cell, "w:tcPr/w:gridSpan") or "1"
-        further = min(int(span), _SPAN) - 1 if span.isdecimal() else 0
+        further = min(natural(span, 1), _SPAN) - 1
         return [self._line(cell), *[""] * further]
 
     def _line(self, container: "BaseOxmlElement") -> str:

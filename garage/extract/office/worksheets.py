@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from garage.extract.office.archive import BROKEN, attribute, elements, forget, local
+from garage.extract.office.archive import BROKEN, attribute, elements, forget, local, natural
 from garage.extract.office.drawing import graphics, paragraph_text
 from garage.extract.office.numberformat import general, shown
 from garage.extract.office.tables import COLUMNS, Limits, Sheet
@@ -164,7 +164,7 @@ def _value(book: Book, cell: "Element") -> str:
     if not value:
         return f"={formula}" if formula else ""
     if kind == "s":
-        index = int(value) if value.strip().isdecimal() else -1
+        index = natural(value.strip(), -1)
         return book.strings[index] if 0 <= index < len(book.strings) else ""
     if kind == "b":
         return "TRUE" if value.strip() in ("1", "true") else "FALSE"
@@ -174,8 +174,8 @@ def _value(book: Book, cell: "Element") -> str:
         number: float = int(value) if value.strip().lstrip("-").isdecimal() and len(value) < 16 else float(value)
     except ValueError:
         return value
-    style = cell.get("s", "0")
-    code = book.formats[int(style)] if style.isdecimal() and int(style) < len(book.formats) else ""
+    style = natural(cell.get("s", "0"), -1)
+    code = book.formats[style] if 0 <= style < len(book.formats) else ""
     return shown(number, code, epoch_1904=book.epoch_1904) if code else general(number)
 
 
@@ -210,7 +210,7 @@ def _formats(root: "Element | None") -> Iterator[str]:
     own = {item.get("numFmtId", ""): item.get("formatCode", "") for item in root.iterfind("{*}numFmts/{*}numFmt")}
     for style in root.iterfind("{*}cellXfs/{*}xf"):
         identifier = style.get("numFmtId", "0")
-        usual = BUILTIN_FORMATS.get(int(identifier), "") if identifier.isdecimal() else ""
+        usual = BUILTIN_FORMATS.get(natural(identifier, -1), "")
         code = own.get(identifier, usual)
         yield "" if code.lower() == "general" or len(code) > _FORMAT else code
 

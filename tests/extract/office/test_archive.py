@@ -6,7 +6,7 @@ from lxml import etree
 
 from garage.extract.model import TooLarge
 from garage.extract.office import archive
-from garage.extract.office.archive import Archive, elements, forget, memory_or, parsed
+from garage.extract.office.archive import Archive, elements, forget, memory_or, natural, parsed
 from tests.builders.archives import NO_ARCHIVES, zipped
 
 RELATIONSHIPS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -129,3 +129,9 @@ def test_elements_that_have_been_read_are_freed() -> None:
         forget(element)
         kept = max(kept, len(parent))
     assert kept < 10_000
+
+
+def test_a_number_with_more_digits_than_python_reads_is_a_large_one() -> None:
+    assert natural("12", 1) == 12
+    assert natural("9" * 5000, 1) > 10**9
+    assert [natural(text, 1) for text in ("-3", "1.5", "x", "")] == [1] * 4
