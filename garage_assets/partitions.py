@@ -9,6 +9,5 @@ import dagster as dg
 
 SOURCE = "source"
 source_partitions = dg.DynamicPartitionsDefinition(name=SOURCE)
-PARTITION_TAG = "dagster/partition"
 TRIGGER_TAG = "garage/trigger"
 BY_COMMAND = "garage update"

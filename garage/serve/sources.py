@@ -244,6 +244,7 @@ def _own_home(config: Config, root: Path) -> tuple[str, ...]:
 def _name(sources: Iterable[Source], root: Path, wanted: str | None) -> str:
     taken = {source.name: source.root for source in sources}
     if wanted is not None:
+        wanted.encode()  # bytes that are no text are refused as such, before anything is written
         if wanted in taken:
             raise NameTaken(
                 f"The name '{wanted}' belongs to the source {taken[wanted]}.",

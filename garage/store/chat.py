@@ -24,7 +24,6 @@ _LATEST = 2**63 - 1
 _ONE_TO_ONE = 45
 _REACTIONS = (1000, 3999)
 _TABLES = ("message", "handle", "chat", "chat_message_join", "chat_handle_join")
-_OPTIONAL_TABLES = ("attachment", "message_attachment_join", "chat_recoverable_message_join")
 _MESSAGE_COLUMNS = (
     *("guid", "text", "attributedBody", "subject", "service", "date", "date_edited", "date_retracted", "is_from_me"),
     *("item_type", "group_title", "group_action_type", "associated_message_guid", "associated_message_type"),

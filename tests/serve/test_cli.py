@@ -164,6 +164,7 @@ def test_an_error_is_an_object_on_standard_output_when_json_is_asked_for(garage:
         ("authors", "merge", "\udcff", "Ada"),
         ("egress", "check", "\udcff", "--to", "http://localhost"),
         ("source", "remove", "\udcff"),
+        ("source", "add", ".", "--name", "\udcff"),
     ],
 )
 def test_a_name_in_bytes_that_are_no_text_is_told_so(garage: Any, garage_home: Any, arguments: tuple[str, ...]) -> None:
